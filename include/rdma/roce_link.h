@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * RoCE link: carry RoCEv2 packets between an RDMA device and a network driver
+ * without the IP stack.
+ *
+ * A network driver that knows which GIDs live at the other end of its wire
+ * registers its net_device (a "link"). The RDMA device on top of that
+ * net_device (the "client") attaches to the link, announces its own GIDs, and
+ * exchanges whole RoCEv2 packets, from the IP header to the ICRC, with the
+ * driver. Neither module depends on the other, both on this one.
+ *
+ * Life time and locking
+ *
+ * - The link belongs to the driver, from roce_link_register() (before
+ *   register_netdev(), so that no client misses it) to roce_link_unregister()
+ *   (before unregister_netdev()). Moving the net_device to another network
+ *   namespace does not concern the link.
+ * - roce_link_unregister() revokes the link. It waits for calls in progress,
+ *   which are short, but not for the client to detach and so for no user
+ *   process. Once it has returned no operation of the driver runs or will be
+ *   called. A client still attached then sees a link that reaches nobody
+ *   (roce_link_caps() is 0) and takes the IP stack; it detaches in its own
+ *   time, even after the driver's module is gone.
+ * - After roce_link_detach() has returned no client callback runs or will be
+ *   called.
+ * - There is one client per link at most.
+ *
+ * Contexts
+ *
+ * - roce_link_caps() and roce_link_xmit(), and so the driver's operations of
+ *   the same name: process or softirq context, inside an RCU read section,
+ *   bottom halves on or off, interrupts on. They must not sleep.
+ * - roce_link_rcv() and so the client's rcv(): the driver's NAPI poll.
+ * - everything else: process context, may sleep, one at a time per link. RTNL
+ *   may be held by the caller or not, so start(), stop(), gid_add() and
+ *   gid_del() must neither take it nor wait for anyone who does.
+ */
+#ifndef _RDMA_ROCE_LINK_H
+#define _RDMA_ROCE_LINK_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+struct net_device;
+struct roce_link;
+struct sk_buff;
+
+/**
+ * enum roce_link_caps - what a link can do towards one destination GID
+ * @ROCE_LINK_CAP_REACH: the link's peer said that the GID is its own, so
+ *	packets for it may be handed to roce_link_xmit()
+ */
+enum roce_link_caps {
+	ROCE_LINK_CAP_REACH	= BIT(0),
+};
+
+/**
+ * struct roce_link_ops - operations of the driver
+ *
+ * @start: a client has attached. A negative return refuses it. Optional.
+ * @stop: the client has detached and no further packet will be given to it:
+ *	forget all its GIDs. Not called if the driver unregisters first.
+ *	Optional.
+ * @gid_add: the client now owns @gid on exactly this net_device: tell the peer,
+ *	and from now on give packets for it to roce_link_rcv(). An address that
+ *	is removed and added again may be announced twice without @gid_del in
+ *	between, or the other way round: neither is an error. On a negative
+ *	return the GID is served by the IP stack alone.
+ * @gid_del: the client no longer owns @gid: withdraw it from the peer.
+ * @caps: ROCE_LINK_CAP_* towards @dgid, 0 to have the packet take the IP stack.
+ *	Called for every packet. It may change at any time; a driver should not
+ *	let it flap, since a change of path within a connection can reorder
+ *	packets and costs a retransmission.
+ * @xmit: send one packet. @skb starts at the IP header (network and transport
+ *	header and protocol are set, dev is @ndev) and is a complete RoCEv2
+ *	packet: IP, UDP without checksum, BTH, payload, pad, ICRC. It has room
+ *	for a link-layer header of LL_RESERVED_SPACE(@ndev) in front. The skb is
+ *	consumed in any case; a negative return says that the packet was
+ *	dropped, which the client treats as a loss on the wire.
+ *
+ *	Packets leave in the order of the calls. The skb must not be orphaned:
+ *	its destructor tells the client that the hardware is done with the
+ *	packet, and thereby bounds what each connection has in flight. A driver
+ *	short of descriptors should therefore queue the packet, and drop it only
+ *	when that queue, bounded as any transmit queue, is full. The skb is freed
+ *	in process or softirq context, without waiting for anything that the peer
+ *	might not do: when the net_device is closed or its link goes down
+ *	all of them are freed, because destroying a connection waits for them.
+ */
+struct roce_link_ops {
+	int (*start)(struct net_device *ndev);
+	void (*stop)(struct net_device *ndev);
+	int (*gid_add)(struct net_device *ndev, const union ib_gid *gid);
+	void (*gid_del)(struct net_device *ndev, const union ib_gid *gid);
+	u32 (*caps)(struct net_device *ndev, const union ib_gid *dgid);
+	int (*xmit)(struct net_device *ndev, struct sk_buff *skb);
+};
+
+/**
+ * struct roce_link_client_ops - operations of the client
+ *
+ * @rcv: take one packet, always consumed. @skb is as roce_link_rcv() describes
+ *	it. Nothing in it has been checked: it comes from the wire.
+ */
+struct roce_link_client_ops {
+	void (*rcv)(void *client, struct sk_buff *skb);
+};
+
+/* for the driver */
+struct roce_link *roce_link_register(struct net_device *ndev,
+				     const struct roce_link_ops *ops);
+void roce_link_unregister(struct roce_link *link);
+bool roce_link_rcv(struct roce_link *link, struct sk_buff *skb);
+
+/* for the client */
+struct roce_link *roce_link_attach(struct net_device *ndev,
+				   const struct roce_link_client_ops *cops,
+				   void *client);
+void roce_link_detach(struct roce_link *link);
+int roce_link_gid_add(struct roce_link *link, const union ib_gid *gid);
+void roce_link_gid_del(struct roce_link *link, const union ib_gid *gid);
+u32 roce_link_caps(struct roce_link *link, const union ib_gid *dgid);
+int roce_link_xmit(struct roce_link *link, struct sk_buff *skb);
+
+#endif /* _RDMA_ROCE_LINK_H */
