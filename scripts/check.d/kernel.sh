@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Checks that need a kernel tree to build in.
+#
+# The packaged headers lack scripts/checker-valid.sh: there "make C=2" drops
+# sparse without an error. So sparse runs in a prepared linux-source, with the
+# distribution's configuration and with our directories hooked into its
+# Kconfig and Makefiles, which proves the in-tree build at the same time. The
+# source itself is left alone: the tree is made of symbolic links to it, with
+# real directories only where something of ours goes.
+
+KTREE=$OUT/ktree
+KOBJ=$OUT/kobj
+# Ours, at the same place in the kernel tree.
+OURS="drivers/roce_link drivers/usb4net_rdma"
+# Where in the kernel tree a real directory is needed.
+REAL="drivers include include/rdma drivers/infiniband drivers/infiniband/sw
+      drivers/infiniband/sw/rxe"
+
+kheaders()
+{
+	local dir
+
+	for dir in "${KHEADERS:-}" /usr/src/linux-headers-*-"$(dpkg --print-architecture)"; do
+		if [ -f "$dir/Module.symvers" ]; then
+			echo "$dir"
+			return 0
+		fi
+	done
+	echo "no packaged kernel headers found; run this through scripts/toolbox run" >&2
+	return 1
+}
+
+# sync_file FROM TO: copy if different, so that make sees only real changes
+sync_file()
+{
+	cmp -s "$1" "$2" && return 0
+	mkdir -p "$(dirname "$2")" && rm -f "$2" && cp "$1" "$2"
+}
+
+# sync_dir TO < FILES: make directory TO hold just the files (and what was
+# linked there), below their own names without the leading directory $2
+sync_dir()
+{
+	local to=$1 strip=$2 f keep
+
+	keep=$(mktemp -p "$TMP")
+	while IFS= read -r f; do
+		sync_file "$f" "$to/${f#"$strip"/}" || return
+		echo "${f#"$strip"/}" >> "$keep"
+	done
+	find "$to" -type f -printf '%P\n' | grep -vxFf "$keep" |
+		while IFS= read -r f; do
+			rm -f "${to:?}/$f"
+		done
+	return 0
+}
+
+# Link everything of the source's directory $1 that is not there yet.
+link_dir()
+{
+	local from=$src to=$KTREE f
+
+	[ "$1" = . ] || { from+=/$1; to+=/$1; }
+	mkdir -p "$to"
+	for f in "$from"/* "$from"/.[!.]*; do
+		[ -e "$f" ] || continue
+		[ -e "$to/${f##*/}" ] || ln -s "$f" "$to/"
+	done
+}
+
+kmake()
+{
+	make -C "$KTREE" O="$KOBJ" --no-print-directory "$@"
+}
+
+# Quiet success, last lines on failure.
+quietly()
+{
+	local log
+
+	log=$(mktemp -p "$TMP")
+	"$@" > "$log" 2>&1 && return 0
+	echo "failed: $*"
+	tail -n 40 "$log"
+	return 1
+}
+
+# The tree and its configuration; redone when anything they are made of changes.
+prepare_tree()
+{
+	local src hdr dir state
+
+	src=$(ksrc) && hdr=$(kheaders) || return
+	state=$(
+		echo "$src $hdr"
+		cat "$hdr/.config" "$TOP/scripts/check.d/kernel.sh"
+		cd "$TOP" && for dir in $OURS; do cat "$dir/Kconfig"; done
+	) || return
+	state=$(sha256sum <<< "$state")
+	[ "$(cat "$KOBJ/state" 2>/dev/null)" = "$state" ] && return 0
+
+	# Keep objects when only a Kconfig changed.
+	rm -rf "$KTREE" "$KOBJ/state"
+	mkdir -p "$KOBJ"
+	for dir in $REAL; do
+		mkdir -p "$KTREE/$dir"
+	done
+	for dir in . $REAL; do
+		link_dir "$dir"
+	done
+	hook_tree || return
+
+	cp "$hdr/.config" "$KOBJ/.config"
+	"$src"/scripts/config --file "$KOBJ/.config" -d RUST -d DEBUG_INFO_BTF \
+		-d MODULE_SIG_ALL --set-str SYSTEM_TRUSTED_KEYS '' \
+		-m ROCE_LINK -m USB4NET_RDMA
+	quietly kmake olddefconfig || return
+	for dir in ROCE_LINK USB4NET_RDMA RDMA_RXE; do
+		grep -q "^CONFIG_$dir=m$" "$KOBJ/.config" && continue
+		echo "CONFIG_$dir=m is not possible in the kernel tree:"
+		grep "CONFIG_$dir\b" "$KOBJ/.config" || echo "no such symbol"
+		return 1
+	done
+	quietly kmake -j2 modules_prepare || return
+	echo "$state" > "$KOBJ/state"
+}
+
+# What a maintainer would add: one line in Kconfig and Makefile per directory.
+hook_tree()
+{
+	local dir
+
+	rm -f "$KTREE/drivers/Kconfig" "$KTREE/drivers/Makefile"
+	grep -v '^endmenu' "$src/drivers/Kconfig" > "$KTREE/drivers/Kconfig"
+	cp "$src/drivers/Makefile" "$KTREE/drivers/Makefile"
+	for dir in $OURS; do
+		echo "source \"$dir/Kconfig\""
+	done >> "$KTREE/drivers/Kconfig"
+	echo endmenu >> "$KTREE/drivers/Kconfig"
+	for dir in $OURS planted; do
+		echo "obj-y += ${dir#drivers/}/"
+	done >> "$KTREE/drivers/Makefile"
+	sync_ours
+}
+
+sync_ours()
+{
+	local dir f
+
+	for dir in $OURS; do
+		mkdir -p "$KTREE/$dir"
+		(cd "$TOP" && files "$dir/*" | sync_dir "$KTREE/$dir" "$dir") || return
+	done
+	while IFS= read -r f; do
+		(cd "$TOP" && sync_file "$f" "$KTREE/$f") || return
+	done < <(files 'include/*.h')
+}
+
+# build_dir TARGET...: with every warning an error and sparse on whatever is
+# compiled. An object with a finding is not made, so it is looked at again.
+build_dir()
+{
+	local log
+
+	log=$(mktemp -p "$TMP")
+	kmake -k -j2 W=1 C=1 CHECK='sparse -Wsparse-error' KCFLAGS=-Werror "$@" \
+		> "$log" 2>&1 && ! grep -q 'C=1 specified, but' "$log" && return 0
+	grep -E '(warning|error|note|undefined|specified, but|No rule)' "$log" |
+		sed "s|$KTREE/||g; s|$TOP/||g" | sort -u | head -n 60
+	return 1
+}
+
+# In-tree: Kconfig and Makefile hooked in, W=1 with warnings as errors, sparse.
+intree_check()
+{
+	local dir list
+
+	if [ -n "${PLANTED:-}" ]; then
+		(cd "$TOP" && LIST=$TMP/tree.list prepare_tree) || return
+		rm -rf "$KTREE/drivers/planted" "$KOBJ/drivers/planted"
+		cp -r drivers/planted "$KTREE/drivers/"
+		build_dir drivers/planted/
+		[ ! -f "$KOBJ/drivers/planted/fine.o" ] || echo "fine.o was built"
+		rm -rf "$KTREE/drivers/planted" "$KOBJ/drivers/planted"
+		return 1
+	fi
+	for dir in $OURS; do
+		list=$(files "$dir/*.c")
+		need "${#list}" "sources in $dir" || return
+	done
+	prepare_tree && sync_ours || return
+	# shellcheck disable=SC2046,SC2086	# a list of words
+	build_dir $(printf '%s/ ' $OURS)
+}
+
+# One object per defect and one without, built with the flags of the real one.
+intree_plant()
+{
+	local dir=drivers/planted
+
+	mkdir -p $dir
+	printf 'obj-m += sparse.o warning.o fine.o\n' > $dir/Makefile
+	cat > $dir/fine.c <<-'END'
+	// SPDX-License-Identifier: GPL-2.0
+	#include <linux/module.h>
+	MODULE_DESCRIPTION("planted");
+	MODULE_LICENSE("GPL");
+	END
+	{
+		cat $dir/fine.c
+		cat <<-'END'
+		int planted_sparse(const int __user *p);
+		int planted_sparse(const int __user *p)
+		{
+			return *p;
+		}
+		END
+	} > $dir/sparse.c
+	{
+		cat $dir/fine.c
+		cat <<-'END'
+		int planted_warning(int a)
+		{
+			return a;
+		}
+		END
+	} > $dir/warning.c
+	printf '%s\n' 'sparse.c:8:.*dereference of noderef expression' \
+		"warning.c:5:.*no previous prototype for .planted_warning" \
+		'^fine.o was built'
+}
+
+# Against the packaged headers, as a user builds it; modpost resolves symbols.
+outoftree_check()
+{
+	local hdr top=$TOP log
+
+	hdr=$(kheaders) || return
+	[ -z "${PLANTED:-}" ] || top=$PWD
+	if [ ! -f "$top/Kbuild" ]; then
+		echo "no Kbuild at the top"
+		return 1
+	fi
+	log=$(mktemp -p "$TMP")
+	make -C "$hdr" M="$top" MO="$OUT/oot${PLANTED:+-planted}" -k -j2 \
+		--no-print-directory W=1 KCFLAGS=-Werror modules > "$log" 2>&1 &&
+		! grep -E 'WARNING|warning:' "$log" && return 0
+	grep -E '(warning|WARNING|error|ERROR|undefined|No rule)' "$log" | head -n 60
+	return 1
+}
+
+outoftree_plant()
+{
+	echo 'obj-m += planted.o' > Kbuild
+	cat > planted.c <<-'END'
+	// SPDX-License-Identifier: GPL-2.0
+	#include <linux/module.h>
+	int planted_nowhere(void);
+	static int __init planted_init(void)
+	{
+		return planted_nowhere();
+	}
+	module_init(planted_init);
+	MODULE_DESCRIPTION("planted");
+	MODULE_LICENSE("GPL");
+	END
+	echo 'planted_nowhere.* undefined'
+}
+
+# The series applies to linux-source without fuzz, patch after patch, and what
+# comes out builds in-tree with the same strictness as our own code.
+rxe_check()
+{
+	local src dir=drivers/infiniband/sw/rxe list work p out
+
+	src=$(ksrc) || return
+	list=$(files 'patches/rxe/7.3/*.patch')
+	need "${#list}" "patches in patches/rxe/7.3" || return
+	work=$(mktemp -d -p "$TMP")
+	mkdir -p "$work/$dir"
+	cp "$src/$dir"/* "$work/$dir/"
+	while IFS= read -r p; do
+		out=$(patch -d "$work" -p1 -F0 --no-backup-if-mismatch < "$p" 2>&1) &&
+			! grep -q fuzz <<< "$out" && continue
+		echo "$p does not apply:"
+		echo "$out"
+		return 1
+	done <<< "$list"
+	[ -z "${PLANTED:-}" ] || return 0
+	prepare_tree && sync_ours || return
+	(cd "$work" && find $dir -type f | sort | sync_dir "$KTREE/$dir" "$dir") || return
+	build_dir $dir/
+}
+
+rxe_plant()
+{
+	mkdir -p patches/rxe/7.3
+	cat > patches/rxe/7.3/0001-planted.patch <<-'END'
+	--- a/drivers/infiniband/sw/rxe/rxe.c
+	+++ b/drivers/infiniband/sw/rxe/rxe.c
+	@@ -1,3 +1,4 @@
+	 // a line that is not in that file
+	 // and another one
+	+// a new one
+	 // and the last one
+	END
+	echo '0001-planted.patch does not apply'
+}
