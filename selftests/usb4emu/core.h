@@ -87,7 +87,7 @@ struct emu_ops {
 };
 
 /**
- * emu_new - make routers, none of them cabled
+ * emu_new - make routers, powered and none of them cabled
  * @cfg: copied
  * @ops: kept, must live as long as the emulator
  * @priv: handed to every function of @ops
@@ -118,10 +118,11 @@ u32 emu_msi_data(const struct emu *e, u32 r, u32 vec);
 
 /* PCI function reset: rings, router and configuration space as after power-on. */
 void emu_reset(struct emu *e, u32 r);
-/* The guest went away: like a reset, and the peers see their cables unplugged
- * and plugged again, as they would if the host lost power.
+/* The host loses power: like a reset, and its links are down until it is
+ * attached again. A router is attached when emu_new() returns.
  */
 void emu_detach(struct emu *e, u32 r);
+void emu_attach(struct emu *e, u32 r);
 /* Vectors may be delivered again after @irq returned false. */
 void emu_irq_retry(struct emu *e, u32 r);
 /* Guest memory appeared: retry rings that could not reach theirs. */
