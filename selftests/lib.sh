@@ -34,6 +34,9 @@ fi
 # else the runner passes on.
 # shellcheck disable=SC1091
 . /usb4net/env
+# What the guest's init has found out.
+# shellcheck disable=SC1091
+. /run/usb4net/env
 : "${BED:=qemu}" "${TOPOLOGY:=netns}" "${SMOKE:=0}"
 export BED TOPOLOGY SMOKE
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# make help tells what there is.
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+
+.PHONY: all modules modules_install rxe toolbox demo test test-long check uml \
+	clean distclean help
+
+all: modules
+
+help:
+	@echo 'On any x86-64 machine, as root (no USB4 hardware needed):'
+	@echo '  demo         two emulated hosts, one cable, RDMA over it'
+	@echo '  test         the tests that every change has to pass'
+	@echo '  test-long    all of them, before a release'
+	@echo '  check        static checks'
+	@echo '  uml          a shell on two cabled hosts in User Mode Linux'
+	@echo '  shell        the same in QEMU (BED, TOPOLOGY, SMP, ... see'
+	@echo '               selftests/bed/run)'
+	@echo '  toolbox      only what all of these need, cached outside the clone'
+	@echo
+	@echo 'For real hardware:'
+	@echo '  modules      (default) the drivers for the kernel in KDIR='
+	@echo '  modules_install'
+	@echo '  rxe          the patched rdma_rxe; KSRC= names the kernel source'
+	@echo
+	@echo '  clean        remove what was built, keep the toolbox'
+
+modules modules_install:
+	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
+
+rxe:
+	@[ -n "$(KSRC)" ] || { echo 'KSRC= must name the kernel source of KDIR'; exit 1; }
+	KDIR=$(KDIR) KSRC=$(KSRC) scripts/build-modules qemu
+	@echo 'modules are in build/qemu/'
+
+toolbox:
+	@scripts/toolbox build
+
+demo:
+	@selftests/demo.sh
+
+test:
+	@selftests/bed/suite test
+
+test-long:
+	@selftests/bed/suite test-long
+
+check: toolbox
+	@scripts/check
+
+uml:
+	@selftests/bed/run - BED=uml
+
+.PHONY: shell
+shell:
+	@selftests/bed/run -
+
+clean:
+	rm -rf build
+	find . -path ./.git -prune -o \( -name '*.o' -o -name '*.ko' -o \
+		-name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' -o \
+		-name Module.symvers -o -name modules.order \) -type f -print | \
+		xargs -r rm -f
+
+distclean: clean
+	@echo 'The toolbox stays where it is: $(shell scripts/toolbox path 2>/dev/null)'

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The test bed itself: two hosts, commands on both, the emulator's control
+# channel, two USB4 domains that see each other over the cable.
+#
+# beds: uml qemu
+# topology: netns
+# timeout: 120
+
+. "$(dirname "$0")/lib.sh"
+
+exit_status()
+{
+	local rc=0
+
+	"on_$1" sh -c 'exit 7' || rc=$?
+	[ $rc -eq 7 ] || fail "status $rc instead of 7"
+}
+
+output()
+{
+	local out
+
+	out=$("on_$1" sh -c 'echo out; echo err >&2' 2> /tmp/err)
+	[ "$out" = out ] || fail "output is '$out'" || return
+	[ "$(cat /tmp/err)" = err ] || fail "errors are '$(cat /tmp/err)'"
+}
+
+input()
+{
+	local a b
+
+	head -c 300000 /dev/urandom > /tmp/data
+	a=$(md5sum < /tmp/data)
+	b=$("on_$1" md5sum < /tmp/data)
+	[ "$a" = "$b" ] || fail "'$b' instead of '$a'"
+}
+
+# A command must end when its caller is gone.
+orphan()
+{
+	local pid gone
+
+	on_b sleep 4711 < /dev/null &
+	pid=$!
+	busywait 5000 root_b pgrep -fx 'sleep 4711' > /dev/null ||
+		fail "sleep does not run" || return
+	kill $pid
+	wait $pid
+	gone='! pgrep -fx "sleep 4711"'
+	busywait 5000 root_b sh -c "$gone"
+}
+
+separate_networks()
+{
+	local a b
+
+	a=$(on_a readlink /proc/self/ns/net; on_a cat /proc/sys/kernel/random/boot_id)
+	b=$(on_b readlink /proc/self/ns/net; on_b cat /proc/sys/kernel/random/boot_id)
+	[ "$a" != "$b" ] || fail "both are $a"
+}
+
+domains()
+{
+	mod_load thunderbolt &&
+	busywait 20000 nhi_domain a && busywait 20000 nhi_domain b
+}
+
+xdomain()
+{
+	ls -d /sys/bus/thunderbolt/devices/"$(nhi_domain a | sed 's/domain//')"-[1-9]*
+}
+
+wrong_command()
+{
+	! emu no-such-command
+}
+
+ktap_print_header
+ktap_set_plan 12
+
+[ "$TOPOLOGY" = pair ] || ip netns add b
+check "exit status of A" exit_status a
+check "exit status of B" exit_status b
+check "output of A" output a
+check "output of B" output b
+check "input of A" input a
+check "input of B" input b
+check "a command ends with its caller" orphan
+check "A and B have networks of their own" separate_networks
+check "both interfaces have a USB4 domain" domains
+check "emulator answers" emu status
+check "emulator refuses what it does not know" wrong_command
+check "A sees B over the cable" busywait 30000 xdomain
+ktap_finished
