@@ -44,13 +44,14 @@ docs_markup()
 # Files, make targets and other pages that README and Documentation mention.
 docs_check()
 {
-	local f word page n=0 bad=0 targets out
+	local f word page n=0 bad=0 targets out src
 
+	src=$(ksrc) || return
 	targets=$(cat Makefile 2>/dev/null | sed -n 's/^\([a-z][-a-z0-9 ]*\):.*/\1/p')
 	while IFS= read -r f; do
 		n=$((n + 1))
 		while IFS= read -r word; do
-			[ -e "${word%/}" ] && continue
+			[ -e "${word%/}" ] || [ -e "$src/$word" ] && continue
 			compgen -G "$word" > /dev/null && continue
 			echo "$f: names $word, which does not exist"
 			bad=1
@@ -84,7 +85,7 @@ docs_check()
 	return "$bad"
 }
 
-# Words that begin like a path of this tree. What a build makes is not there
+# Words that begin like a path of this tree, or of the kernel's. What a build makes is not there
 # in a clean clone and not looked for.
 docs_paths()
 {

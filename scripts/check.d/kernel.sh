@@ -167,8 +167,7 @@ build_dir()
 	log=$(mktemp -p "$TMP")
 	kmake -k -j2 W=1 C=1 CHECK='sparse -Wsparse-error' KCFLAGS=-Werror "$@" \
 		> "$log" 2>&1 && ! grep -q 'C=1 specified, but' "$log" && return 0
-	grep -E '(warning:|error:|undefined|specified, but|\*\*\*)' "$log" |
-		grep -v '^make.*not remade' | sed "s|$KTREE/||g; s|$TOP/||g" | sort -u | head -n 60
+	grep -E '(warning:|error:|undefined|specified, but|\*\*\* No rule)' "$log" | sed "s|$KTREE/||g; s|$TOP/||g" | sort -u | head -n 60
 	return 1
 }
 
@@ -247,7 +246,7 @@ outoftree_check()
 	make -C "$hdr" M="$top" MO="$OUT/oot${PLANTED:+-planted}" -k -j2 \
 		--no-print-directory W=1 KCFLAGS=-Werror modules > "$log" 2>&1 &&
 		! grep -E 'WARNING|warning:' "$log" && return 0
-	grep -E '(warning:|WARNING|error:|ERROR|undefined|\*\*\*)' "$log" | head -n 60
+	grep -E '(warning:|WARNING|error:|ERROR|undefined|\*\*\* No rule)' "$log" | head -n 60
 	return 1
 }
 

@@ -63,12 +63,15 @@ checkpatch()
 		--no-summary --quiet "$@"
 }
 
-# Programs of user space have neither u32, nor BIT(), nor __printf().
+# Programs of user space have neither u32, nor BIT(), nor __printf(). Comparing
+# kernel versions is what a compat.h is for.
 checkpatch_file()
 {
 	local ignore=
 
 	case $1 in
+	*/compat.h)
+		ignore=LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
 	selftests/usb4emu/um/*) ;;
 	selftests/*)
 		ignore=PREFER_KERNEL_TYPES,BIT_MACRO,PREFER_DEFINED_ATTRIBUTE_MACRO ;;

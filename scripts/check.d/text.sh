@@ -175,9 +175,9 @@ words_check()
 	local f n=0 bad=0 pattern
 
 	pattern='\b(TO[D]O|FIX[M]E|XX[X]|TB[D]|WI[P]|HAC[K])\b'
-	pattern+='|not (yet )?implemente[d]|Not Implemente[d]'
+	pattern+='|not yet implemente[d]|not implemente[d] yet'
 	pattern+='|(^|[[:space:]=:(<>])["'"'"'`]*/wor[k](/|[^[:alnum:]_-]|$)'
-	pattern+='|(^|[[:space:]=:(<>])["'"'"'`]*/(home|root|Users)/[[:alnum:]_]'
+	pattern+='|(^|[[:space:]=:(<>])["'"'"'`]*/(home|Users)/[[:alnum:]_]'
 	pattern+='|(deb|security|ftp|snapshot|archive|ports)[.](debian|ubuntu)[.](org|com)'
 	pattern+='|pypi[.]org|pythonhosted[.]org|npmjs[.](org|com)|crates[.]io'
 	pattern+='|proxy[.]golang[.]org|(ghcr|quay|docker)[.]io|hub[.]docker[.]com'
