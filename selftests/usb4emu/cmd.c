@@ -127,6 +127,8 @@ static int emu_cmd_stats(struct emu *e, struct emu_args *a, struct emu_out *out)
 	}
 	for (r = 0; r < e->cfg.nr_routers; r++)
 		emu_stats_print(&e->router[r], out);
+	if (e->ops->stats)
+		e->ops->stats(e->priv, out->fn, out->arg);
 	return 0;
 }
 

@@ -72,6 +72,7 @@ struct emu_config {
  * @capture_open: optional: create or truncate @path, 0 or negative errno
  * @capture_write: append to the capture file; false ends the capture
  * @capture_close: close the capture file
+ * @stats: optional: the transport's own lines at the end of "stats"
  *
  * All of them may be called from any emu_*() function. Without the three
  * capture functions the "capture" command answers with an error.
@@ -84,6 +85,7 @@ struct emu_ops {
 	int (*capture_open)(void *priv, const char *path);
 	bool (*capture_write)(void *priv, const void *buf, size_t len);
 	void (*capture_close)(void *priv);
+	void (*stats)(void *priv, void (*out)(void *arg, const char *text), void *arg);
 };
 
 /**

@@ -3,9 +3,10 @@
  * Transmit and receive rings. A frame moves from one guest's memory to the
  * other's inside the doorbell write that posts it.
  *
- * With end-to-end flow control on both rings the sender waits until the
- * receiver posts a descriptor. Without it a frame that finds none is lost and
- * the receiver's overflow status is set, as in hardware.
+ * With end-to-end flow control the sender waits until the receiver posts a
+ * descriptor. Without it a frame that finds none is lost and the receiver's
+ * overflow status is set, as in hardware. The receive ring's option decides:
+ * it is the one that grants credits, and thunderbolt_net sets no other.
  */
 #include "emu.h"
 
@@ -102,8 +103,8 @@ static bool emu_rx_accepts(const struct emu_ring *rx, u32 sof, u32 eof)
 	       ((rx->pdf_mask >> 16 & BIT(sof)) && (rx->pdf_mask & BIT(eof)));
 }
 
-static enum emu_drop emu_rx_frame(const struct emu_path *path, const struct emu_ring *tx,
-				  const struct emu_desc *from, u32 len)
+static enum emu_drop emu_rx_frame(const struct emu_path *path, const struct emu_desc *from,
+				  u32 len)
 {
 	struct emu_router *rt = path->dst;
 	struct emu_ring *rx = &rt->rx[path->ring];
@@ -116,7 +117,7 @@ static enum emu_drop emu_rx_frame(const struct emu_path *path, const struct emu_
 	if (!emu_rx_accepts(rx, sof, eof))
 		return EMU_DROP_PDF;
 	if (!emu_rx_room(rx)) {
-		if (tx->options & rx->options & NHI_OPT_E2E)
+		if (rx->options & NHI_OPT_E2E)
 			return EMU_STALL;
 		emu_irq_overflow(rt, path->ring);
 		return EMU_DROP_OVERFLOW;
@@ -141,7 +142,7 @@ static bool emu_tx_frame(struct emu_router *rt, u32 hop, const struct emu_desc *
 	if (drop == EMU_DROP_NONE && !emu_dma_check(rt, d->phys, len, false))
 		drop = EMU_DROP_DMA;
 	if (drop == EMU_DROP_NONE)
-		drop = emu_rx_frame(&path, tx, d, len);
+		drop = emu_rx_frame(&path, d, len);
 	if (drop == EMU_STALL)
 		return false;
 	if (rt->e->capturing)
