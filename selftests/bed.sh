@@ -8,6 +8,7 @@
 # topology: netns
 # timeout: 120
 
+# shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 exit_status()
@@ -40,16 +41,12 @@ input()
 # A command must end when its caller is gone.
 orphan()
 {
-	local pid gone
-
-	on_b sleep 4711 < /dev/null &
-	pid=$!
+	bg_on "$1" sleep 4711 > /dev/null 2>&1
 	busywait 5000 root_b pgrep -fx 'sleep 4711' > /dev/null ||
 		fail "sleep does not run" || return
-	kill $pid
-	wait $pid
-	gone='! pgrep -fx "sleep 4711"'
-	busywait 5000 root_b sh -c "$gone"
+	kill "$BG_PID"
+	wait "$BG_PID"
+	busywait 5000 root_b sh -c '! pgrep -fx "sleep 4711"'
 }
 
 separate_networks()
@@ -87,7 +84,7 @@ check "output of A" output a
 check "output of B" output b
 check "input of A" input a
 check "input of B" input b
-check "a command ends with its caller" orphan
+check "a command of B ends with its caller" orphan b
 check "A and B have networks of their own" separate_networks
 check "both interfaces have a USB4 domain" domains
 check "emulator answers" emu status

@@ -81,6 +81,25 @@ on()
 	"on_$side" "$@"
 }
 
+# bg_on a|b CMD...: run a program in the background; BG_PID is its process, and
+# to kill that ends the program on either side (a function like on_b in the
+# background would leave it running). Redirect its output if "check" is around.
+bg_on()
+{
+	local side=$1
+
+	shift
+	if [ "$side" = a ]; then
+		"$@" &
+	elif [ "$TOPOLOGY" = pair ]; then
+		/usb4net/bin/bed-agent run "$@" < /dev/null &
+	else
+		ip netns exec b "$@" &
+	fi
+	BG_PID=$!
+	export BG_PID
+}
+
 # root_b CMD...: like on_b, but in the initial network namespace of the
 # kernel that host B runs on. Modules, sysfs and rdma links belong there.
 root_b()
