@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Building and checking of frames and messages. Everything that is parsed here
+ * was written by the peer and is not to be trusted.
+ */
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/etherdevice.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/unaligned.h>
+
+#include "proto.h"
+
+static_assert(sizeof(struct u4n_wire_head) == U4N_HEAD_SIZE);
+static_assert(sizeof(struct u4n_wire_ctl) == U4N_CTL_SIZE);
+static_assert(U4N_CTL_SIZE + U4N_MAX_GIDS * U4N_GID_SIZE <= U4N_FRAME_SIZE);
+static_assert(U4N_MAX_BODIES * U4N_FRAME_SIZE >= U4N_MAX_PACKET);
+
+/**
+ * u4n_head_build - write the link header of a packet
+ * @buf: the first %U4N_HEAD_SIZE bytes of a HEAD frame
+ * @head: what to write
+ */
+void u4n_head_build(void *buf, const struct u4n_head *head)
+{
+	struct u4n_wire_head *wire = buf;
+
+	memset(wire, 0, sizeof(*wire));
+	wire->common.type = head->type;
+	wire->common.gen = cpu_to_le16(head->gen);
+	wire->common.sent = cpu_to_le32(head->sent);
+	wire->common.limit = cpu_to_le32(head->limit);
+	wire->seq = cpu_to_le32(head->seq);
+	wire->len = cpu_to_le32(head->len);
+	wire->inl = cpu_to_le16(head->inl);
+	wire->bodies = head->bodies;
+}
+
+/**
+ * u4n_head_parse - check a HEAD frame and read its link header
+ * @buf: the frame
+ * @size: its size
+ * @pdf: %U4N_PDF_HEAD_MORE or %U4N_PDF_HEAD_LAST
+ * @head: result. Its @gen, @sent and @limit are set in any case but
+ *	%U4N_DROP_SHORT, since they count even if the packet is refused.
+ *
+ * On success the packet's first @head->inl bytes, a whole Ethernet header at
+ * least, follow in the frame, and the rest fits into the announced BODY frames.
+ *
+ * Return: %U4N_DROP_NONE or the reason to drop the packet.
+ */
+enum u4n_drop u4n_head_parse(const void *buf, unsigned int size,
+			     enum u4n_pdf pdf, struct u4n_head *head)
+{
+	const struct u4n_wire_head *wire = buf;
+	unsigned int rest;
+
+	if (size < sizeof(*wire))
+		return U4N_DROP_SHORT;
+
+	head->type = wire->common.type;
+	head->gen = le16_to_cpu(wire->common.gen);
+	head->sent = le32_to_cpu(wire->common.sent);
+	head->limit = le32_to_cpu(wire->common.limit);
+	head->seq = le32_to_cpu(wire->seq);
+	head->len = le32_to_cpu(wire->len);
+	head->inl = le16_to_cpu(wire->inl);
+	head->bodies = wire->bodies;
+
+	if (head->type != U4N_HEAD_ETH && head->type != U4N_HEAD_ROCE)
+		return U4N_DROP_TYPE;
+	if (wire->common.flags ||
+	    memchr_inv(wire->reserved, 0, sizeof(wire->reserved)))
+		return U4N_DROP_FLAGS;
+	if (wire->gso_type || wire->gso_hdr_len || wire->gso_size ||
+	    wire->csum_start || wire->csum_offset || wire->outer_th ||
+	    wire->inner_nh || wire->npsn)
+		return U4N_DROP_META;
+
+	if (head->inl < ETH_HLEN || head->inl != size - sizeof(*wire) ||
+	    head->len < head->inl || head->len > U4N_MAX_PACKET)
+		return U4N_DROP_LENGTH;
+	rest = head->len - head->inl;
+
+	if (pdf == U4N_PDF_HEAD_LAST) {
+		if (head->bodies)
+			return U4N_DROP_BODIES;
+		return rest ? U4N_DROP_LENGTH : U4N_DROP_NONE;
+	}
+
+	if (!head->bodies || head->bodies > U4N_MAX_BODIES)
+		return U4N_DROP_BODIES;
+	if (rest < head->bodies || rest > head->bodies * U4N_FRAME_SIZE)
+		return U4N_DROP_LENGTH;
+	return U4N_DROP_NONE;
+}
+
+/**
+ * u4n_body_check - check a BODY frame against what its HEAD announced
+ * @pdf: %U4N_PDF_BODY_MORE or %U4N_PDF_BODY_LAST
+ * @size: size of the frame, not 0
+ * @bodies: frames that are still to come, this one included, not 0
+ * @left: bytes that are still to come
+ *
+ * Return: %U4N_DROP_NONE or %U4N_DROP_BODY.
+ */
+enum u4n_drop u4n_body_check(enum u4n_pdf pdf, unsigned int size,
+			     unsigned int bodies, unsigned int left)
+{
+	if (size > left)
+		return U4N_DROP_BODY;
+	left -= size;
+	bodies--;
+
+	if (!bodies)
+		return pdf == U4N_PDF_BODY_LAST && !left ?
+			U4N_DROP_NONE : U4N_DROP_BODY;
+	if (pdf != U4N_PDF_BODY_MORE || left < bodies ||
+	    left > bodies * U4N_FRAME_SIZE)
+		return U4N_DROP_BODY;
+	return U4N_DROP_NONE;
+}
+
+/**
+ * u4n_ctl_build - write a CONTROL message
+ * @buf: the frame, with room for the list of GIDs if there is one
+ * @ctl: what to write
+ *
+ * Return: size of the frame.
+ */
+unsigned int u4n_ctl_build(void *buf, const struct u4n_ctl *ctl)
+{
+	struct u4n_wire_ctl *wire = buf;
+	unsigned int len = ctl->count * U4N_GID_SIZE;
+
+	memset(wire, 0, sizeof(*wire));
+	wire->common.type = ctl->type;
+	wire->common.flags = ctl->flags;
+	wire->common.gen = cpu_to_le16(ctl->gen);
+	wire->common.sent = cpu_to_le32(ctl->sent);
+	wire->common.limit = cpu_to_le32(ctl->limit);
+	wire->arg = cpu_to_le32(ctl->arg);
+	wire->cookie = cpu_to_le32(ctl->cookie);
+	wire->count = cpu_to_le16(ctl->count);
+	if (len)
+		memcpy(wire + 1, ctl->gids, len);
+	return sizeof(*wire) + len;
+}
+
+/**
+ * u4n_ctl_parse - check a CONTROL frame and read it
+ * @buf: the frame
+ * @size: its size
+ * @ctl: result. @gen, @sent and @limit are set in any case but
+ *	%U4N_DROP_SHORT. @gids points into @buf.
+ *
+ * Return: %U4N_DROP_NONE or the reason to drop the message.
+ */
+enum u4n_drop u4n_ctl_parse(const void *buf, unsigned int size,
+			    struct u4n_ctl *ctl)
+{
+	const struct u4n_wire_ctl *wire = buf;
+	u8 flags = 0;
+
+	if (size < sizeof(*wire))
+		return U4N_DROP_SHORT;
+
+	ctl->type = wire->common.type;
+	ctl->flags = wire->common.flags;
+	ctl->gen = le16_to_cpu(wire->common.gen);
+	ctl->sent = le32_to_cpu(wire->common.sent);
+	ctl->limit = le32_to_cpu(wire->common.limit);
+	ctl->arg = le32_to_cpu(wire->arg);
+	ctl->cookie = le32_to_cpu(wire->cookie);
+	ctl->count = le16_to_cpu(wire->count);
+	ctl->gids = wire + 1;
+
+	switch (ctl->type) {
+	case U4N_CTL_KEEPALIVE:
+		flags = U4N_KEEPALIVE_RX_ALIVE;
+		fallthrough;
+	case U4N_CTL_CREDIT:
+	case U4N_CTL_PROBE:
+	case U4N_CTL_PROBE_ACK:
+	case U4N_CTL_GIDS_ACK:
+		if (ctl->count)
+			return U4N_DROP_CTL;
+		break;
+	case U4N_CTL_GIDS:
+		if (ctl->count > U4N_MAX_GIDS)
+			return U4N_DROP_CTL;
+		break;
+	default:
+		return U4N_DROP_TYPE;
+	}
+
+	if (ctl->flags & ~flags || wire->reserved)
+		return U4N_DROP_FLAGS;
+	if (size != sizeof(*wire) + ctl->count * U4N_GID_SIZE)
+		return U4N_DROP_CTL;
+	return U4N_DROP_NONE;
+}
+
+/**
+ * u4n_hello_parse - check the contents of HELLO or HELLO_ACK
+ * @msg: the message, of full length
+ * @peer: result
+ *
+ * Return: 0, -EPROTONOSUPPORT if there is no common version, -EPROTO if the
+ * peer makes no sense.
+ */
+int u4n_hello_parse(const struct u4n_xd_msg *msg, struct u4n_peer *peer)
+{
+	u32 lowest = msg->versions & 0xffff;
+	u32 highest = msg->versions >> 16;
+
+	if (lowest > highest)
+		return -EPROTO;
+	if (lowest > U4N_VERSION_MAX || highest < U4N_VERSION_MIN)
+		return -EPROTONOSUPPORT;
+
+	peer->version = min_t(u32, highest, U4N_VERSION_MAX);
+	peer->cookie = msg->cookie;
+	peer->hopid = msg->hopid;
+	peer->window = msg->window;
+	peer->mtu = msg->mtu;
+	peer->caps = msg->caps;
+	put_unaligned_be32(msg->mac_hi, peer->mac);
+	put_unaligned_be16(msg->mac_lo >> 16, peer->mac + 4);
+
+	if (!peer->cookie || peer->window < U4N_MIN_WINDOW ||
+	    peer->window > U4N_MAX_WINDOW || peer->hopid > 0x7ff ||
+	    !is_valid_ether_addr(peer->mac) ||
+	    (msg->limits & 0xff) < U4N_MAX_BODIES)
+		return -EPROTO;
+	return 0;
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RoCE link: the way of an RDMA device on top of the network device past the
+ * IP stack.
+ *
+ * Each side tells the other which GIDs are its own, as a list with a version
+ * that is repeated until it is acknowledged. Packets for a GID of the peer take
+ * the link; a packet for a GID of ours goes to the RDMA device. What comes in
+ * for others goes up the stack as any packet does.
+ */
+#include <linux/etherdevice.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/slab.h>
+#include <linux/udp.h>
+#include <net/ipv6.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/roce_link.h>
+
+#include "u4n.h"
+
+static_assert(sizeof(union ib_gid) == U4N_GID_SIZE);
+
+/**
+ * struct u4n_gids - a list of GIDs, constant once it is published
+ * @rcu: to free it
+ * @version: as on the wire
+ * @count: number of GIDs
+ * @gid: the GIDs
+ */
+struct u4n_gids {
+	struct rcu_head rcu;
+	u32 version;
+	unsigned int count;
+	union ib_gid gid[] __counted_by(count);
+};
+
+static int u4n_gids_find(const struct u4n_gids *gids, const union ib_gid *gid)
+{
+	unsigned int i;
+
+	for (i = 0; gids && i < gids->count; i++)
+		if (!memcmp(&gids->gid[i], gid, sizeof(*gid)))
+			return i;
+	return -ENOENT;
+}
+
+static struct u4n_gids *u4n_gids_alloc(unsigned int count, gfp_t gfp)
+{
+	struct u4n_gids *gids;
+
+	gids = kzalloc(struct_size(gids, gid, count), gfp);
+	if (gids)
+		gids->count = count;
+	return gids;
+}
+
+/* Publish a list and free the old one. Under the lock. */
+static void u4n_gids_replace(struct u4n_roce *roce, struct u4n_gids __rcu **where,
+			     struct u4n_gids *gids)
+{
+	struct u4n_gids *old;
+
+	old = rcu_replace_pointer(*where, gids, lockdep_is_held(&roce->lock));
+	if (old)
+		kfree_rcu(old, rcu);
+}
+
+/*
+ * Make the list of our GIDs that has @add and not @del. The client's calls are
+ * serialised, so the list does not change before it is replaced.
+ */
+static int u4n_roce_change(struct u4n_link *l, const union ib_gid *add,
+			   const union ib_gid *del)
+{
+	struct u4n_roce *roce = &l->roce;
+	struct u4n_gids *gids, *old;
+	unsigned int i, n = 0;
+
+	old = rcu_dereference_protected(roce->local, true);
+	if (add && u4n_gids_find(old, add) >= 0)
+		return 0;
+	if (del && u4n_gids_find(old, del) < 0)
+		return 0;
+	if (add && old && old->count >= U4N_MAX_GIDS)
+		return -ENOSPC;
+
+	gids = u4n_gids_alloc((old ? old->count : 0) + 1, GFP_KERNEL);
+	if (!gids)
+		return -ENOMEM;
+	for (i = 0; old && i < old->count; i++)
+		if (!del || memcmp(&old->gid[i], del, sizeof(*del)))
+			gids->gid[n++] = old->gid[i];
+	if (add)
+		gids->gid[n++] = *add;
+	gids->count = n;
+
+	spin_lock_bh(&roce->lock);
+	gids->version = ++roce->version;
+	u4n_gids_replace(roce, &roce->local, gids);
+	spin_unlock_bh(&roce->lock);
+
+	u4n_hs_kick(l);
+	return 0;
+}
+
+static int u4n_roce_gid_add(struct net_device *ndev, const union ib_gid *gid)
+{
+	return u4n_roce_change(netdev_priv(ndev), gid, NULL);
+}
+
+/* The peer must not go on sending, so this must not fail for lack of memory */
+static void u4n_roce_gid_del(struct net_device *ndev, const union ib_gid *gid)
+{
+	struct u4n_link *l = netdev_priv(ndev);
+	struct u4n_roce *roce = &l->roce;
+
+	if (u4n_roce_change(l, NULL, gid) != -ENOMEM)
+		return;
+
+	spin_lock_bh(&roce->lock);
+	roce->version++;
+	u4n_gids_replace(roce, &roce->local, NULL);
+	spin_unlock_bh(&roce->lock);
+	u4n_hs_kick(l);
+}
+
+static void u4n_roce_stop(struct net_device *ndev)
+{
+	struct u4n_link *l = netdev_priv(ndev);
+	struct u4n_roce *roce = &l->roce;
+
+	spin_lock_bh(&roce->lock);
+	roce->version++;
+	u4n_gids_replace(roce, &roce->local, NULL);
+	spin_unlock_bh(&roce->lock);
+	u4n_hs_kick(l);
+}
+
+static u32 u4n_roce_caps(struct net_device *ndev, const union ib_gid *dgid)
+{
+	struct u4n_link *l = netdev_priv(ndev);
+
+	if (u4n_gids_find(rcu_dereference(l->roce.remote), dgid) < 0)
+		return 0;
+	return ROCE_LINK_CAP_REACH;
+}
+
+static int u4n_roce_xmit(struct net_device *ndev, struct sk_buff *skb)
+{
+	return u4n_tx_roce(netdev_priv(ndev), skb);
+}
+
+static const struct roce_link_ops u4n_roce_ops = {
+	.stop = u4n_roce_stop,
+	.gid_add = u4n_roce_gid_add,
+	.gid_del = u4n_roce_gid_del,
+	.caps = u4n_roce_caps,
+	.xmit = u4n_roce_xmit,
+};
+
+/**
+ * u4n_roce_send_gids - tell the peer our GIDs unless it has acknowledged them
+ * @l: the link
+ *
+ * Return: true if there is an acknowledgement to wait for.
+ */
+bool u4n_roce_send_gids(struct u4n_link *l)
+{
+	struct u4n_roce *roce = &l->roce;
+	struct u4n_ctl ctl = {
+		.type = U4N_CTL_GIDS,
+		.cookie = l->hs.peer.cookie,
+	};
+	const struct u4n_gids *gids;
+
+	if (!(l->hs.peer.caps & U4N_CAP_ROCE))
+		return false;
+	ctl.arg = READ_ONCE(roce->version);
+	if (ctl.arg == READ_ONCE(roce->acked))
+		return false;
+
+	rcu_read_lock();
+	gids = rcu_dereference(roce->local);
+	if (gids && gids->version == ctl.arg) {
+		ctl.count = gids->count;
+		ctl.gids = gids->gid;
+	}
+	/* else the list is empty, or newer and will be sent the next time */
+	if (!gids || gids->version == ctl.arg)
+		u4n_tx_control(l, &ctl, false);
+	rcu_read_unlock();
+	return true;
+}
+
+/**
+ * u4n_roce_rcv_gids - the peer has sent the list of its GIDs
+ * @l: the link
+ * @ctl: the message, checked
+ *
+ * Without memory for it the message is as good as lost, and will be repeated.
+ */
+void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl)
+{
+	struct u4n_roce *roce = &l->roce;
+	struct u4n_gids *gids;
+
+	if (u4n_roce_remote_version(l) == ctl->arg)
+		return;
+	gids = u4n_gids_alloc(ctl->count, GFP_ATOMIC | __GFP_NOWARN);
+	if (!gids)
+		return;
+	gids->version = ctl->arg;
+	memcpy(gids->gid, ctl->gids, ctl->count * U4N_GID_SIZE);
+
+	spin_lock(&roce->lock);
+	u4n_gids_replace(roce, &roce->remote, gids);
+	spin_unlock(&roce->lock);
+}
+
+/**
+ * u4n_roce_remote_version - version of the peer's list that is in use
+ * @l: the link
+ *
+ * Return: the version, 0 if there is none.
+ */
+u32 u4n_roce_remote_version(struct u4n_link *l)
+{
+	const struct u4n_gids *gids;
+	u32 version;
+
+	rcu_read_lock();
+	gids = rcu_dereference(l->roce.remote);
+	version = gids ? gids->version : 0;
+	rcu_read_unlock();
+	return version;
+}
+
+/**
+ * u4n_roce_rcv_gids_ack - the peer has our GIDs
+ * @l: the link
+ * @version: version of the list
+ */
+void u4n_roce_rcv_gids_ack(struct u4n_link *l, u32 version)
+{
+	WRITE_ONCE(l->roce.acked, version);
+}
+
+/* The GID that a RoCEv2 packet is for. Headers are in the linear part. */
+static bool u4n_roce_dgid(const struct sk_buff *skb, union ib_gid *gid)
+{
+	const struct ipv6hdr *ip6 = (struct ipv6hdr *)skb->data;
+	const struct iphdr *ip4 = (struct iphdr *)skb->data;
+	const struct udphdr *udp;
+
+	if (skb->protocol == htons(ETH_P_IP) &&
+	    skb_headlen(skb) >= sizeof(*ip4) + sizeof(*udp) &&
+	    ip4->version == 4 && ip4->ihl == 5 && !ip_is_fragment(ip4) &&
+	    ip4->protocol == IPPROTO_UDP) {
+		ipv6_addr_set_v4mapped(ip4->daddr, (struct in6_addr *)gid);
+		udp = (struct udphdr *)(ip4 + 1);
+	} else if (skb->protocol == htons(ETH_P_IPV6) &&
+		   skb_headlen(skb) >= sizeof(*ip6) + sizeof(*udp) &&
+		   ip6->version == 6 && ip6->nexthdr == IPPROTO_UDP) {
+		memcpy(gid, &ip6->daddr, sizeof(*gid));
+		udp = (struct udphdr *)(ip6 + 1);
+	} else {
+		return false;
+	}
+	return udp->dest == htons(ROCE_V2_UDP_DPORT);
+}
+
+/* Give a packet to the RDMA device if it is for one of its GIDs */
+static bool u4n_roce_rcv_client(struct u4n_link *l, struct sk_buff *skb)
+{
+	unsigned int len = skb->len + ETH_HLEN;
+	struct roce_link *link;
+	union ib_gid gid;
+	bool taken = false;
+
+	if (!u4n_roce_dgid(skb, &gid))
+		return false;
+
+	rcu_read_lock();
+	link = rcu_dereference(l->roce.link);
+	if (link && u4n_gids_find(rcu_dereference(l->roce.local), &gid) >= 0)
+		taken = roce_link_rcv(link, skb);
+	rcu_read_unlock();
+	if (!taken)
+		return false;
+
+	u4n_rx_count(l, U4N_RX_ROCE_PACKETS, 1);
+	u4n_rx_count(l, U4N_RX_ROCE_BYTES, len);
+	return true;
+}
+
+/**
+ * u4n_roce_rcv - a packet has come through the peer's RoCE link
+ * @l: the link
+ * @skb: packet, with its Ethernet header
+ *
+ * The peer's idea of our MAC address may be old, and does not matter: the packet
+ * was meant for this host.
+ */
+void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb)
+{
+	skb->protocol = eth_type_trans(skb, l->ndev);
+	skb->pkt_type = PACKET_HOST;
+	skb_reset_network_header(skb);
+	if (u4n_roce_rcv_client(l, skb))
+		return;
+
+	u4n_rx_count(l, U4N_RX_ROCE_TO_STACK, 1);
+	napi_gro_receive(&l->napi, skb);
+}
+
+/**
+ * u4n_roce_reset - forget what the peer has told and what it was told
+ * @l: the link
+ */
+void u4n_roce_reset(struct u4n_link *l)
+{
+	struct u4n_roce *roce = &l->roce;
+
+	spin_lock_bh(&roce->lock);
+	u4n_gids_replace(roce, &roce->remote, NULL);
+	roce->acked = 0;
+	if (!roce->version)
+		roce->version = 1;
+	spin_unlock_bh(&roce->lock);
+}
+
+/**
+ * u4n_roce_setup - initialise the RoCE link of a new link
+ * @l: the link
+ */
+void u4n_roce_setup(struct u4n_link *l)
+{
+	spin_lock_init(&l->roce.lock);
+	l->roce.version = 1;
+}
+
+/**
+ * u4n_roce_register - make the network device a RoCE link
+ * @l: the link
+ *
+ * Return: 0 or a negative error.
+ */
+int u4n_roce_register(struct u4n_link *l)
+{
+	struct roce_link *link;
+
+	link = roce_link_register(l->ndev, &u4n_roce_ops);
+	if (IS_ERR(link))
+		return PTR_ERR(link);
+	rcu_assign_pointer(l->roce.link, link);
+	return 0;
+}
+
+/**
+ * u4n_roce_unregister - undo u4n_roce_register()
+ * @l: the link
+ *
+ * NAPI must have let go of the registration before it is given back.
+ */
+void u4n_roce_unregister(struct u4n_link *l)
+{
+	struct roce_link *link;
+
+	link = rcu_replace_pointer(l->roce.link, NULL, true);
+	synchronize_net();
+	roce_link_unregister(link);
+}
+
+/**
+ * u4n_roce_free - free the lists
+ * @l: the link, which nobody uses any more
+ */
+void u4n_roce_free(struct u4n_link *l)
+{
+	struct u4n_roce *roce = &l->roce;
+
+	spin_lock_bh(&roce->lock);
+	u4n_gids_replace(roce, &roce->local, NULL);
+	u4n_gids_replace(roce, &roce->remote, NULL);
+	spin_unlock_bh(&roce->lock);
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receive side: frames become packets.
+ *
+ * Every buffer is a page of a pool. What a HEAD or CONTROL frame holds is copied
+ * and its page goes back to the ring at once. The page of a BODY frame becomes a
+ * fragment of the packet, but only after another one has been found to take its
+ * place: so the ring is always full, and a frame that the peer may send always
+ * finds a buffer.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/etherdevice.h>
+#include <linux/vmalloc.h>
+#include <net/page_pool/helpers.h>
+
+#include "u4n.h"
+
+static_assert(U4N_MAX_BODIES <= MAX_SKB_FRAGS);
+static_assert(U4N_FRAME_SIZE <= PAGE_SIZE);
+
+static void u4n_rx_drop(struct u4n_link *l, enum u4n_drop why)
+{
+	u64_stats_update_begin(&l->rx.syncp);
+	u64_stats_inc(&l->rx.drops[why]);
+	u64_stats_update_end(&l->rx.syncp);
+}
+
+/* Give up the packet whose BODY frames are being collected */
+static void u4n_rx_abort(struct u4n_link *l, enum u4n_drop why)
+{
+	if (!l->rx.bodies)
+		return;
+	l->rx.bodies = 0;
+	kfree_skb(l->rx.skb);
+	l->rx.skb = NULL;
+	u4n_rx_drop(l, why);
+}
+
+/**
+ * u4n_rx_broken - the peer has broken the rules of flow control
+ * @l: the link
+ *
+ * Neither side knows any more what the other has room for: begin anew.
+ */
+void u4n_rx_broken(struct u4n_link *l)
+{
+	if (l->rx.stopped)
+		return;
+	l->rx.stopped = true;
+	u4n_rx_count(l, U4N_RX_PROTO_ERRORS, 1);
+	u4n_hs_end(l, U4N_WHY_PROTOCOL);
+}
+
+/**
+ * u4n_rx_credit - take over the fields that HEAD and CONTROL have in common
+ * @l: the link
+ * @gen: generation of the frame
+ * @sent: its number
+ * @limit: what the peer lets us send
+ *
+ * Return: false if the frame is to be ignored, because it is of another session
+ * or the session is at its end.
+ */
+bool u4n_rx_credit(struct u4n_link *l, u16 gen, u32 sent, u32 limit)
+{
+	int lost;
+
+	if (gen != l->rx.gen)
+		return false;
+
+	lost = u4n_credit_rx_sent(&l->rx.credit, sent);
+	if (lost < 0 || (s32)(limit - l->rx.tx_limit) < 0) {
+		u4n_rx_broken(l);
+		return false;
+	}
+	if (lost)
+		u4n_rx_count(l, U4N_RX_LOST_FRAMES, lost);
+	l->rx.tx_limit = limit;
+	WRITE_ONCE(l->rx.last, jiffies);
+	return true;
+}
+
+/* Give the frame's page, the same or a new one, back to the ring */
+static void u4n_rx_repost(struct u4n_link *l, struct u4n_rx_frame *rf)
+{
+	rf->frame.buffer_phy = page_pool_get_dma_addr(rf->page);
+	u4n_ring_post_rx(l, &rf->frame);
+	/* only now may the peer be told */
+	WRITE_ONCE(l->rx.credit.seen, l->rx.credit.seen + 1);
+}
+
+static void u4n_rx_deliver(struct u4n_link *l, struct sk_buff *skb, u8 type)
+{
+	u64_stats_update_begin(&l->rx.syncp);
+	u64_stats_inc(&l->rx.packets);
+	u64_stats_add(&l->rx.bytes, skb->len);
+	u64_stats_update_end(&l->rx.syncp);
+
+	if (type == U4N_HEAD_ROCE) {
+		u4n_roce_rcv(l, skb);
+		return;
+	}
+	skb->protocol = eth_type_trans(skb, l->ndev);
+	napi_gro_receive(&l->napi, skb);
+}
+
+static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
+				 const void *buf, unsigned int size)
+{
+	struct u4n_head head;
+	struct sk_buff *skb;
+	enum u4n_drop why;
+
+	why = u4n_head_parse(buf, size, pdf, &head);
+	if (why == U4N_DROP_SHORT)
+		return why;
+	if (!u4n_rx_credit(l, head.gen, head.sent, head.limit))
+		return U4N_DROP_GEN;
+	if (why)
+		return why;
+
+	if (head.seq != l->rx.seq)
+		u4n_rx_count(l, U4N_RX_LOST_PACKETS, head.seq - l->rx.seq);
+	l->rx.seq = head.seq + 1;
+
+	skb = napi_alloc_skb(&l->napi, head.inl);
+	if (!skb)
+		return U4N_DROP_NO_SKB;
+	skb_put_data(skb, buf + U4N_HEAD_SIZE, head.inl);
+
+	if (pdf == U4N_PDF_HEAD_LAST) {
+		u4n_rx_count(l, U4N_RX_COPIED, 1);
+		u4n_rx_deliver(l, skb, head.type);
+		return U4N_DROP_NONE;
+	}
+
+	skb_mark_for_recycle(skb);
+	l->rx.skb = skb;
+	l->rx.type = head.type;
+	l->rx.bodies = head.bodies;
+	l->rx.left = head.len - head.inl;
+	return U4N_DROP_NONE;
+}
+
+/* On success the frame has got a new page */
+static enum u4n_drop u4n_rx_body(struct u4n_link *l, enum u4n_pdf pdf,
+				 struct u4n_rx_frame *rf, unsigned int size)
+{
+	struct sk_buff *skb = l->rx.skb;
+	struct page *page;
+
+	if (!l->rx.bodies)
+		return U4N_DROP_ORPHAN;
+	if (u4n_body_check(pdf, size, l->rx.bodies, l->rx.left))
+		return U4N_DROP_BODY;
+	page = page_pool_dev_alloc_pages(l->rx.pool);
+	if (!page)
+		return U4N_DROP_NO_PAGE;
+
+	page_pool_dma_sync_for_cpu(l->rx.pool, rf->page, 0, size);
+	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, rf->page, 0, size,
+			PAGE_SIZE);
+	rf->page = page;
+	l->rx.left -= size;
+	if (--l->rx.bodies)
+		return U4N_DROP_NONE;
+
+	l->rx.skb = NULL;
+	u4n_rx_deliver(l, skb, l->rx.type);
+	return U4N_DROP_NONE;
+}
+
+static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
+				  unsigned int size)
+{
+	void *buf = page_address(rf->page);
+	enum u4n_pdf pdf = rf->frame.eof;
+
+	if (rf->frame.flags & RING_DESC_CRC_ERROR)
+		return U4N_DROP_CRC;
+	if (rf->frame.flags & RING_DESC_BUFFER_OVERRUN)
+		return U4N_DROP_OVERRUN;
+	if (rf->frame.sof != U4N_PDF_SOF)
+		return U4N_DROP_PDF;
+	if (l->rx.stopped)
+		return U4N_DROP_STOPPED;
+
+	switch (pdf) {
+	case U4N_PDF_HEAD_MORE:
+	case U4N_PDF_HEAD_LAST:
+		u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+		page_pool_dma_sync_for_cpu(l->rx.pool, rf->page, 0, size);
+		return u4n_rx_head(l, pdf, buf, size);
+	case U4N_PDF_CONTROL:
+		u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+		page_pool_dma_sync_for_cpu(l->rx.pool, rf->page, 0, size);
+		u4n_rx_count(l, U4N_RX_CONTROL, 1);
+		return u4n_control_rcv(l, buf, size);
+	case U4N_PDF_BODY_MORE:
+	case U4N_PDF_BODY_LAST:
+		return u4n_rx_body(l, pdf, rf, size);
+	default:
+		return U4N_DROP_PDF;
+	}
+}
+
+/**
+ * u4n_rx_poll - the receive side's part of a NAPI poll
+ * @l: the link
+ * @budget: how much to do
+ *
+ * Everything counts but BODY frames that are where they belong, since they are
+ * limited to %U4N_MAX_BODIES for each HEAD frame.
+ *
+ * Return: how much was done.
+ */
+int u4n_rx_poll(struct u4n_link *l, int budget)
+{
+	struct ring_frame *frame;
+	struct u4n_rx_frame *rf;
+	unsigned int frames = 0;
+	enum u4n_drop why;
+	unsigned int size;
+	int done = 0;
+	bool body;
+	u32 seen;
+
+	while (done < budget) {
+		frame = u4n_ring_poll_rx(l);
+		if (!frame)
+			break;
+		frames++;
+		rf = container_of(frame, struct u4n_rx_frame, frame);
+		size = tb_ring_frame_size(frame);
+		body = frame->eof == U4N_PDF_BODY_MORE ||
+		       frame->eof == U4N_PDF_BODY_LAST;
+		seen = l->rx.credit.seen;
+
+		why = u4n_rx_frame(l, rf, size);
+		if (why) {
+			u4n_rx_drop(l, why);
+			/* nothing of what belongs to it is of use */
+			u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+			dma_sync_single_for_device(u4n_ring_dma_dev(l),
+						   frame->buffer_phy, size,
+						   DMA_FROM_DEVICE);
+		} else if (!body) {
+			dma_sync_single_for_device(u4n_ring_dma_dev(l),
+						   frame->buffer_phy, size,
+						   DMA_FROM_DEVICE);
+		}
+		u4n_rx_repost(l, rf);
+		/* a frame of another session was not sent in this one */
+		if (why == U4N_DROP_GEN)
+			WRITE_ONCE(l->rx.credit.seen, seen);
+		if (why || !body)
+			done++;
+	}
+
+	if (frames)
+		u4n_rx_count(l, U4N_RX_FRAMES, frames);
+	return done;
+}
+
+/**
+ * u4n_rx_start - begin a session: fill the ring
+ * @l: the link, whose rings run
+ * @window: frames to post
+ * @gen: generation that the peer's frames must carry
+ * @cookie: ours, which its probes must carry
+ *
+ * Return: 0 or -ENOMEM; u4n_rx_flush() is needed in any case.
+ */
+int u4n_rx_start(struct u4n_link *l, u32 window, u16 gen, u32 cookie)
+{
+	struct u4n_rx_frame *rf;
+	unsigned int i;
+
+	u4n_credit_rx_init(&l->rx.credit, window);
+	l->rx.stopped = false;
+	l->rx.gen = gen;
+	l->rx.cookie = cookie;
+	l->rx.tx_limit = l->hs.peer.window;
+	l->rx.seq = 0;
+	l->rx.bodies = 0;
+	l->rx.last = jiffies;
+	l->rx.deaf = 0;
+	l->rx.peer_mtu = l->hs.peer.mtu;
+	l->rx.ack_probe = false;
+	l->rx.ack_gids = false;
+
+	for (i = 0; i < window; i++) {
+		rf = &l->rx.frames[i];
+		rf->page = page_pool_alloc_pages(l->rx.pool, GFP_KERNEL);
+		if (!rf->page)
+			return -ENOMEM;
+		rf->frame.buffer_phy = page_pool_get_dma_addr(rf->page);
+		u4n_ring_post_rx(l, &rf->frame);
+	}
+	return 0;
+}
+
+/**
+ * u4n_rx_flush - take back all pages
+ * @l: the link, whose NAPI is disabled and whose rings are stopped
+ */
+void u4n_rx_flush(struct u4n_link *l)
+{
+	unsigned int i;
+
+	u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+	for (i = 0; i < U4N_RING_SIZE; i++) {
+		if (l->rx.frames[i].page)
+			page_pool_put_full_page(l->rx.pool,
+						l->rx.frames[i].page, false);
+		l->rx.frames[i].page = NULL;
+	}
+}
+
+/**
+ * u4n_rx_alloc - allocate descriptors and a pool of pages
+ * @l: the link, whose rings are allocated
+ *
+ * Return: 0 or a negative error.
+ */
+int u4n_rx_alloc(struct u4n_link *l)
+{
+	struct page_pool_params params = {
+		.flags = PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV,
+		.pool_size = U4N_RING_SIZE,
+		.nid = NUMA_NO_NODE,
+		.dev = u4n_ring_dma_dev(l),
+		.napi = &l->napi,
+		.netdev = l->ndev,
+		.dma_dir = DMA_FROM_DEVICE,
+		.max_len = U4N_FRAME_SIZE,
+	};
+
+	l->rx.frames = kvcalloc(U4N_RING_SIZE, sizeof(*l->rx.frames),
+				GFP_KERNEL);
+	if (!l->rx.frames)
+		return -ENOMEM;
+
+	l->rx.pool = page_pool_create(&params);
+	if (IS_ERR(l->rx.pool)) {
+		kvfree(l->rx.frames);
+		l->rx.frames = NULL;
+		return PTR_ERR(l->rx.pool);
+	}
+	return 0;
+}
+
+/**
+ * u4n_rx_free - undo u4n_rx_alloc()
+ * @l: the link
+ *
+ * Pages that are still with sockets return to the pool later, which then goes
+ * away by itself.
+ */
+void u4n_rx_free(struct u4n_link *l)
+{
+	page_pool_destroy(l->rx.pool);
+	l->rx.pool = NULL;
+	kvfree(l->rx.frames);
+	l->rx.frames = NULL;
+}

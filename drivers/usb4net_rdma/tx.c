@@ -1,0 +1,694 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Transmit side: packets and CONTROL messages become frames.
+ *
+ * A small packet is copied into the slot of its HEAD frame. Of a large one the
+ * headers are copied there, and the rest goes out as BODY frames straight from
+ * where it is. The skb belongs to its last frame and is freed when that has
+ * been sent.
+ *
+ * Completions are reaped where we are anyway, in NAPI and on transmit, and by a
+ * timer if neither comes along.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/etherdevice.h>
+#include <linux/vmalloc.h>
+
+#include "u4n.h"
+
+#define U4N_TX_REAP_NS		NSEC_PER_MSEC	/* latest completion of a packet */
+#define U4N_TX_REAP_BATCH	64U		/* frames in flight before we reap on xmit */
+
+/* Room that a packet of any size needs, and room to go on with after a stop */
+#define U4N_TX_STOP		((int)(U4N_MAX_FRAMES + U4N_RESERVE))
+#define U4N_TX_WAKE		((int)(2 * U4N_MAX_FRAMES + U4N_RESERVE))
+
+/*
+ * A receiver keeps less than a quarter of its window from us, see
+ * u4n_credit_rx_due(). What we know of must suffice to wake the queue, or it
+ * sleeps for ever.
+ */
+static_assert(U4N_MIN_WINDOW - U4N_MIN_WINDOW / 4 >= U4N_TX_WAKE);
+
+/**
+ * struct u4n_tx_plan - how a packet becomes frames
+ * @inl: bytes that are copied into the HEAD frame
+ * @bodies: number of BODY frames
+ */
+struct u4n_tx_plan {
+	unsigned int inl;
+	unsigned int bodies;
+};
+
+static struct u4n_tx_frame *u4n_tx_frame(struct u4n_link *l, u32 index)
+{
+	return &l->tx.frames[index & (U4N_RING_SIZE - 1)];
+}
+
+/* Number of frames for which there are both descriptors and credits */
+static int u4n_tx_room(const struct u4n_link *l)
+{
+	int space = U4N_RING_SIZE - 1 - (l->tx.head - l->tx.tail);
+
+	return min(space, u4n_credit_tx_avail(&l->tx.credit));
+}
+
+/* May this packet be sent now, leaving what is reserved for others? */
+static bool u4n_tx_fits(const struct u4n_link *l, const struct u4n_tx_plan *plan)
+{
+	int reserve = plan->bodies ? U4N_RESERVE : U4N_RESERVE_CTL;
+
+	return u4n_tx_room(l) >= (int)(1 + plan->bodies) + reserve;
+}
+
+static void u4n_tx_unmap(struct u4n_link *l, const struct u4n_tx_frame *tf)
+{
+	struct device *dev = u4n_ring_dma_dev(l);
+
+	if (tf->map == U4N_MAP_SINGLE)
+		dma_unmap_single(dev, tf->frame.buffer_phy, tf->len,
+				 DMA_TO_DEVICE);
+	else if (tf->map == U4N_MAP_PAGE)
+		dma_unmap_page(dev, tf->frame.buffer_phy, tf->len,
+			       DMA_TO_DEVICE);
+}
+
+/* Forget the frame at the tail. Its skb, if any, goes to @done. */
+static void u4n_tx_complete(struct u4n_link *l, struct sk_buff_head *done)
+{
+	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.tail++);
+
+	u4n_tx_unmap(l, tf);
+	if (tf->skb)
+		__skb_queue_tail(done, tf->skb);
+	tf->skb = NULL;
+}
+
+static void u4n_tx_reap(struct u4n_link *l, struct sk_buff_head *done)
+{
+	while (l->tx.tail != l->tx.head && u4n_ring_poll_tx(l))
+		u4n_tx_complete(l, done);
+}
+
+/* Free outside of the lock: destructors belong to others */
+static void u4n_tx_free_skbs(struct sk_buff_head *done, int budget)
+{
+	struct sk_buff *skb;
+
+	while ((skb = __skb_dequeue(done)))
+		napi_consume_skb(skb, budget);
+}
+
+static void u4n_tx_arm_timer(struct u4n_link *l)
+{
+	if (l->tx.timer_armed || l->tx.tail == l->tx.head)
+		return;
+	l->tx.timer_armed = true;
+	hrtimer_start(&l->tx.timer, U4N_TX_REAP_NS, HRTIMER_MODE_REL_SOFT);
+}
+
+static enum hrtimer_restart u4n_tx_timer(struct hrtimer *timer)
+{
+	struct u4n_link *l = container_of(timer, struct u4n_link, tx.timer);
+
+	spin_lock(&l->tx.lock);
+	l->tx.timer_armed = false;
+	u4n_tx_count(l, U4N_TX_REAP_TIMER, 1);
+	spin_unlock(&l->tx.lock);
+	napi_schedule(&l->napi);
+	return HRTIMER_NORESTART;
+}
+
+/*
+ * Keep the stack from sending what may not fit. To be called after everything
+ * that takes room, so that the queue never runs while a packet of any size does
+ * not fit.
+ */
+static void u4n_tx_maybe_stop(struct u4n_link *l, struct sk_buff_head *done)
+{
+	if (u4n_tx_room(l) >= U4N_TX_STOP || netif_queue_stopped(l->ndev))
+		return;
+	u4n_tx_reap(l, done);
+	if (u4n_tx_room(l) >= U4N_TX_STOP)
+		return;
+	netif_stop_queue(l->ndev);
+	u4n_tx_count(l, U4N_TX_STOPS, 1);
+}
+
+/* Next frame of the ring, from here to the peer */
+static void u4n_tx_post(struct u4n_link *l, enum u4n_pdf pdf, unsigned int size)
+{
+	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head++);
+
+	tf->frame.sof = U4N_PDF_SOF;
+	tf->frame.eof = pdf;
+	tf->frame.size = size & (U4N_FRAME_SIZE - 1);	/* 0 means 4096 */
+	l->tx.credit.sent++;
+	u4n_ring_post_tx(l, &tf->frame);
+}
+
+/* Post a frame whose contents are in the slot */
+static void u4n_tx_post_slot(struct u4n_link *l, enum u4n_pdf pdf,
+			     unsigned int size)
+{
+	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head);
+
+	tf->map = U4N_MAP_SLOT;
+	tf->frame.buffer_phy = tf->slot_dma;
+	dma_sync_single_for_device(u4n_ring_dma_dev(l), tf->slot_dma, size,
+				   DMA_TO_DEVICE);
+	u4n_tx_post(l, pdf, size);
+}
+
+/*
+ * Decide what of a packet is copied and what is not. Data in the linear part
+ * that does not fill a frame is copied with the headers, which saves the frame.
+ */
+static void u4n_tx_plan(const struct sk_buff *skb, struct u4n_tx_plan *plan)
+{
+	const struct skb_shared_info *shinfo = skb_shinfo(skb);
+	unsigned int headlen = skb_headlen(skb);
+	unsigned int i, rest;
+
+	plan->bodies = 0;
+	plan->inl = skb->len;
+	if (skb->len <= U4N_INLINE_MAX)
+		return;
+
+	plan->inl = headlen;
+	if (headlen > U4N_INLINE_HDR) {
+		rest = (headlen - U4N_INLINE_HDR) % U4N_FRAME_SIZE;
+		plan->inl = U4N_INLINE_HDR;
+		if (rest <= U4N_INLINE_MAX - U4N_INLINE_HDR)
+			plan->inl += rest;
+		plan->bodies = DIV_ROUND_UP(headlen - plan->inl,
+					    U4N_FRAME_SIZE);
+	}
+	for (i = 0; i < shinfo->nr_frags; i++)
+		plan->bodies += DIV_ROUND_UP(skb_frag_size(&shinfo->frags[i]),
+					     U4N_FRAME_SIZE);
+}
+
+/* Make a plan that the protocol allows, at the price of a copy if need be */
+static int u4n_tx_prepare(struct u4n_link *l, struct sk_buff *skb,
+			  struct u4n_tx_plan *plan)
+{
+	if (skb->len < ETH_HLEN || skb->len > U4N_MAX_PACKET ||
+	    !pskb_may_pull(skb, ETH_HLEN)) {
+		u4n_tx_count(l, U4N_TX_DROP_SIZE, 1);
+		return -EMSGSIZE;
+	}
+
+	u4n_tx_plan(skb, plan);
+	if (plan->bodies <= U4N_MAX_BODIES && !skb_has_frag_list(skb))
+		return 0;
+
+	u4n_tx_count(l, U4N_TX_LINEARIZED, 1);
+	if (skb_linearize(skb)) {
+		u4n_tx_count(l, U4N_TX_DROP_NOMEM, 1);
+		return -ENOMEM;
+	}
+	u4n_tx_plan(skb, plan);
+	return 0;
+}
+
+static int u4n_tx_map_one(struct u4n_link *l, struct u4n_tx_frame *tf,
+			  struct sk_buff *skb, const skb_frag_t *frag,
+			  unsigned int offset, unsigned int len)
+{
+	struct device *dev = u4n_ring_dma_dev(l);
+	dma_addr_t dma;
+
+	if (frag)
+		dma = skb_frag_dma_map(dev, frag, offset, len, DMA_TO_DEVICE);
+	else
+		dma = dma_map_single(dev, skb->data + offset, len,
+				     DMA_TO_DEVICE);
+	if (dma_mapping_error(dev, dma))
+		return -ENOMEM;
+
+	tf->map = frag ? U4N_MAP_PAGE : U4N_MAP_SINGLE;
+	tf->frame.buffer_phy = dma;
+	tf->len = len;
+	return 0;
+}
+
+/* Map everything behind the first @inl bytes, into the frames after the head */
+static int u4n_tx_map(struct u4n_link *l, struct sk_buff *skb, unsigned int inl)
+{
+	const skb_frag_t *frag = NULL;
+	unsigned int end = skb_headlen(skb);
+	unsigned int offset = inl;
+	unsigned int nr_frag = 0;
+	u32 next = l->tx.head + 1;
+	unsigned int len;
+
+	for (;;) {
+		if (offset == end) {
+			if (nr_frag == skb_shinfo(skb)->nr_frags)
+				return 0;
+			frag = &skb_shinfo(skb)->frags[nr_frag++];
+			end = skb_frag_size(frag);
+			offset = 0;
+			continue;
+		}
+		len = min(end - offset, U4N_FRAME_SIZE);
+		if (u4n_tx_map_one(l, u4n_tx_frame(l, next), skb, frag, offset,
+				   len))
+			break;
+		offset += len;
+		next++;
+	}
+
+	while (--next != l->tx.head)
+		u4n_tx_unmap(l, u4n_tx_frame(l, next));
+	u4n_tx_count(l, U4N_TX_DROP_MAP, 1);
+	return -ENOMEM;
+}
+
+/*
+ * Send a packet for which u4n_tx_fits(). On success the skb belongs to the
+ * ring, otherwise to the caller still.
+ */
+static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
+			 const struct u4n_tx_plan *plan)
+{
+	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head);
+	struct u4n_head head = {
+		.type = type,
+		.bodies = plan->bodies,
+		.gen = l->tx.gen,
+		.inl = plan->inl,
+		.sent = l->tx.credit.sent,
+		.limit = u4n_credit_rx_limit(&l->rx.credit),
+		.seq = l->tx.seq,
+		.len = skb->len,
+	};
+	unsigned int i;
+	int ret;
+
+	if (plan->bodies) {
+		ret = u4n_tx_map(l, skb, plan->inl);
+		if (ret)
+			return ret;
+	}
+
+	u4n_head_build(tf->slot, &head);
+	/* cannot fail, the lengths are those of the skb */
+	skb_copy_bits(skb, 0, tf->slot + U4N_HEAD_SIZE, plan->inl);
+
+	/* before the last frame is posted */
+	u4n_tx_frame(l, l->tx.head + plan->bodies)->skb = skb;
+	WRITE_ONCE(l->tx.told, head.limit);
+	l->tx.seq++;
+
+	u64_stats_update_begin(&l->tx.syncp);
+	u64_stats_inc(&l->tx.packets);
+	u64_stats_add(&l->tx.bytes, skb->len);
+	u64_stats_add(&l->tx.count[U4N_TX_FRAMES], 1 + plan->bodies);
+	if (!plan->bodies)
+		u64_stats_inc(&l->tx.count[U4N_TX_INLINE]);
+	if (type == U4N_HEAD_ROCE) {
+		u64_stats_inc(&l->tx.count[U4N_TX_ROCE_PACKETS]);
+		u64_stats_add(&l->tx.count[U4N_TX_ROCE_BYTES], skb->len);
+	}
+	u64_stats_update_end(&l->tx.syncp);
+
+	u4n_tx_post_slot(l, plan->bodies ? U4N_PDF_HEAD_MORE : U4N_PDF_HEAD_LAST,
+			 U4N_HEAD_SIZE + plan->inl);
+	for (i = 1; i <= plan->bodies; i++)
+		u4n_tx_post(l, i < plan->bodies ? U4N_PDF_BODY_MORE :
+			    U4N_PDF_BODY_LAST, u4n_tx_frame(l, l->tx.head)->len);
+
+	u4n_tx_arm_timer(l);
+	return 0;
+}
+
+/**
+ * u4n_tx_xmit - ndo_start_xmit
+ * @skb: packet
+ * @ndev: network device
+ *
+ * Return: %NETDEV_TX_OK; %NETDEV_TX_BUSY only if the queue is running although
+ * it should not be.
+ */
+netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev)
+{
+	struct u4n_link *l = netdev_priv(ndev);
+	netdev_tx_t ret = NETDEV_TX_OK;
+	struct u4n_tx_plan plan;
+	struct sk_buff_head done;
+
+	__skb_queue_head_init(&done);
+	spin_lock(&l->tx.lock);
+
+	if (unlikely(!l->tx.open)) {
+		u4n_tx_count(l, U4N_TX_DROP_DOWN, 1);
+		goto drop;
+	}
+	if (l->tx.head - l->tx.tail >= U4N_TX_REAP_BATCH)
+		u4n_tx_reap(l, &done);
+	if (u4n_tx_prepare(l, skb, &plan))
+		goto drop;
+	if (unlikely(!u4n_tx_fits(l, &plan))) {
+		u4n_tx_maybe_stop(l, &done);
+		ret = NETDEV_TX_BUSY;
+		goto unlock;
+	}
+	if (u4n_tx_packet(l, skb, U4N_HEAD_ETH, &plan))
+		goto drop;
+	u4n_tx_maybe_stop(l, &done);
+unlock:
+	spin_unlock(&l->tx.lock);
+	u4n_tx_free_skbs(&done, 0);
+	return ret;
+
+drop:
+	spin_unlock(&l->tx.lock);
+	u4n_tx_free_skbs(&done, 0);
+	dev_kfree_skb_any(skb);
+	return NETDEV_TX_OK;
+}
+
+/* Put the Ethernet header in front of a packet that starts with its IP header */
+static int u4n_tx_roce_header(struct u4n_link *l, struct sk_buff *skb)
+{
+	struct ethhdr *eth;
+
+	if (skb_cow_head(skb, ETH_HLEN))
+		return -ENOMEM;
+	eth = skb_push(skb, ETH_HLEN);
+	ether_addr_copy(eth->h_dest, l->hs.peer.mac);
+	ether_addr_copy(eth->h_source, l->ndev->dev_addr);
+	eth->h_proto = skb->protocol;
+	skb_reset_mac_header(skb);
+	return 0;
+}
+
+/**
+ * u4n_tx_roce - send a packet that has come through the RoCE link
+ * @l: the link
+ * @skb: packet, starts with its IP header; always consumed
+ *
+ * A packet that does not fit is queued. The order is kept: nothing passes by
+ * the queue. Bulk is queued as well while the network device's queue is stopped,
+ * since that would never be woken if we took the room for every packet as it
+ * comes free. u4n_tx_flush_roce() shares it out.
+ *
+ * Return: 0 or a negative error: the packet was dropped.
+ */
+int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb)
+{
+	struct sk_buff_head done;
+	struct u4n_tx_plan plan;
+	int ret;
+
+	__skb_queue_head_init(&done);
+	spin_lock_bh(&l->tx.lock);
+
+	if (!l->tx.open) {
+		u4n_tx_count(l, U4N_TX_ROCE_DROP_DOWN, 1);
+		ret = -ENETDOWN;
+		goto drop;
+	}
+	if (l->tx.head - l->tx.tail >= U4N_TX_REAP_BATCH)
+		u4n_tx_reap(l, &done);
+
+	ret = u4n_tx_roce_header(l, skb);
+	if (!ret)
+		ret = u4n_tx_prepare(l, skb, &plan);
+	if (ret) {
+		u4n_tx_count(l, U4N_TX_ROCE_DROP_BAD, 1);
+		goto drop;
+	}
+
+	if (!skb_queue_empty(&l->tx.roce) || !u4n_tx_fits(l, &plan) ||
+	    (plan.bodies && netif_queue_stopped(l->ndev))) {
+		if (skb_queue_len(&l->tx.roce) >= U4N_ROCE_QUEUE_MAX) {
+			u4n_tx_count(l, U4N_TX_ROCE_DROP_FULL, 1);
+			ret = -ENOBUFS;
+			goto drop;
+		}
+		__skb_queue_tail(&l->tx.roce, skb);
+		u4n_tx_count(l, U4N_TX_ROCE_QUEUED, 1);
+		u4n_tx_arm_timer(l);
+		goto unlock;
+	}
+
+	ret = u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan);
+	if (ret)
+		goto drop;
+	u4n_tx_maybe_stop(l, &done);
+unlock:
+	spin_unlock_bh(&l->tx.lock);
+	u4n_tx_free_skbs(&done, 0);
+	return 0;
+
+drop:
+	spin_unlock_bh(&l->tx.lock);
+	u4n_tx_free_skbs(&done, 0);
+	dev_kfree_skb_any(skb);
+	return ret;
+}
+
+/*
+ * Send RoCE packets that have been waiting. If the stack waits as well, they get
+ * half of the room.
+ */
+static void u4n_tx_flush_roce(struct u4n_link *l, struct sk_buff_head *bad)
+{
+	int share = u4n_tx_room(l);
+	struct u4n_tx_plan plan;
+	struct sk_buff *skb;
+
+	if (netif_queue_stopped(l->ndev))
+		share /= 2;
+
+	while ((skb = skb_peek(&l->tx.roce))) {
+		u4n_tx_plan(skb, &plan);
+		if (share <= 0 || !u4n_tx_fits(l, &plan))
+			return;
+		share -= 1 + plan.bodies;
+		__skb_unlink(skb, &l->tx.roce);
+		if (u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan))
+			__skb_queue_tail(bad, skb);
+	}
+}
+
+/**
+ * u4n_tx_control - send a CONTROL message
+ * @l: the link
+ * @ctl: message; generation, numbers and limit are filled in here
+ * @force: send it even if there is no credit, to repair just that
+ *
+ * Return: false if it was not sent. Everything that matters is repeated.
+ */
+bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force)
+{
+	struct sk_buff_head done;
+	unsigned int size;
+	bool ok = false;
+	int credit;
+	u32 space;
+
+	__skb_queue_head_init(&done);
+	spin_lock_bh(&l->tx.lock);
+
+	space = U4N_RING_SIZE - 1 - (l->tx.head - l->tx.tail);
+	credit = u4n_credit_tx_avail(&l->tx.credit);
+	if (!l->tx.running || !space)
+		goto unlock;
+	if (credit <= 0) {
+		if (!force || credit <= -(int)U4N_WINDOW_SLACK)
+			goto unlock;
+		u4n_tx_count(l, U4N_TX_FORCED, 1);
+	}
+
+	ctl->gen = l->tx.gen;
+	ctl->sent = l->tx.credit.sent;
+	ctl->limit = u4n_credit_rx_limit(&l->rx.credit);
+	size = u4n_ctl_build(u4n_tx_frame(l, l->tx.head)->slot, ctl);
+	WRITE_ONCE(l->tx.told, ctl->limit);
+	u4n_tx_post_slot(l, U4N_PDF_CONTROL, size);
+
+	u4n_tx_count(l, U4N_TX_FRAMES, 1);
+	u4n_tx_count(l, U4N_TX_CONTROL, 1);
+	if (ctl->type == U4N_CTL_CREDIT)
+		u4n_tx_count(l, U4N_TX_CREDITS, 1);
+	if (l->tx.open)
+		u4n_tx_maybe_stop(l, &done);
+	u4n_tx_arm_timer(l);
+	ok = true;
+unlock:
+	spin_unlock_bh(&l->tx.lock);
+	u4n_tx_free_skbs(&done, 0);
+	return ok;
+}
+
+/**
+ * u4n_tx_owes_credit - is it time to tell the peer about its limit?
+ * @l: the link
+ *
+ * Return: true if it is.
+ */
+bool u4n_tx_owes_credit(struct u4n_link *l)
+{
+	return u4n_credit_rx_due(&l->rx.credit, READ_ONCE(l->tx.told));
+}
+
+/**
+ * u4n_tx_poll - the transmit side's part of a NAPI poll
+ * @l: the link
+ * @budget: as in NAPI
+ */
+void u4n_tx_poll(struct u4n_link *l, int budget)
+{
+	struct sk_buff_head done;
+	bool broken = false;
+
+	__skb_queue_head_init(&done);
+	spin_lock(&l->tx.lock);
+
+	if (l->tx.running) {
+		u4n_tx_reap(l, &done);
+		broken = !u4n_credit_tx_update(&l->tx.credit, l->rx.tx_limit);
+		u4n_tx_flush_roce(l, &done);
+		if (l->tx.open && netif_queue_stopped(l->ndev) &&
+		    u4n_tx_room(l) >= U4N_TX_WAKE)
+			netif_wake_queue(l->ndev);
+		u4n_tx_arm_timer(l);
+	}
+	spin_unlock(&l->tx.lock);
+
+	u4n_tx_free_skbs(&done, budget);
+	if (broken)
+		u4n_rx_broken(l);
+}
+
+/**
+ * u4n_tx_start - begin a session: CONTROL messages may be sent
+ * @l: the link, whose rings run
+ * @window: frames that the peer keeps posted
+ * @gen: our generation
+ */
+void u4n_tx_start(struct u4n_link *l, u32 window, u16 gen)
+{
+	spin_lock_bh(&l->tx.lock);
+	u4n_credit_tx_init(&l->tx.credit, window);
+	l->tx.told = u4n_credit_rx_limit(&l->rx.credit);
+	l->tx.gen = gen;
+	l->tx.seq = 0;
+	l->tx.running = true;
+	spin_unlock_bh(&l->tx.lock);
+}
+
+/**
+ * u4n_tx_open - packets may be sent
+ * @l: the link
+ */
+void u4n_tx_open(struct u4n_link *l)
+{
+	spin_lock_bh(&l->tx.lock);
+	l->tx.open = true;
+	netif_wake_queue(l->ndev);
+	spin_unlock_bh(&l->tx.lock);
+}
+
+/**
+ * u4n_tx_close - nothing may be sent any more, and nothing waits
+ * @l: the link
+ */
+void u4n_tx_close(struct u4n_link *l)
+{
+	struct sk_buff_head waiting;
+
+	__skb_queue_head_init(&waiting);
+	spin_lock_bh(&l->tx.lock);
+	l->tx.running = false;
+	l->tx.open = false;
+	netif_stop_queue(l->ndev);
+	u4n_tx_count(l, U4N_TX_ROCE_DROP_DOWN, skb_queue_len(&l->tx.roce));
+	skb_queue_splice_init(&l->tx.roce, &waiting);
+	spin_unlock_bh(&l->tx.lock);
+	__skb_queue_purge(&waiting);
+}
+
+/**
+ * u4n_tx_flush - take back all frames
+ * @l: the link, whose rings are stopped
+ */
+void u4n_tx_flush(struct u4n_link *l)
+{
+	struct sk_buff_head done;
+
+	hrtimer_cancel(&l->tx.timer);
+	__skb_queue_head_init(&done);
+	spin_lock_bh(&l->tx.lock);
+	while (l->tx.tail != l->tx.head)
+		u4n_tx_complete(l, &done);
+	l->tx.head = 0;
+	l->tx.tail = 0;
+	l->tx.timer_armed = false;
+	spin_unlock_bh(&l->tx.lock);
+	__skb_queue_purge(&done);
+}
+
+/**
+ * u4n_tx_alloc - allocate descriptors and slots
+ * @l: the link, whose rings are allocated
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int u4n_tx_alloc(struct u4n_link *l)
+{
+	struct device *dev = u4n_ring_dma_dev(l);
+	struct u4n_tx_frame *tf;
+	unsigned int i;
+
+	hrtimer_setup(&l->tx.timer, u4n_tx_timer, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	l->tx.frames = kvcalloc(U4N_RING_SIZE, sizeof(*tf), GFP_KERNEL);
+	if (!l->tx.frames)
+		return -ENOMEM;
+
+	for (i = 0; i < U4N_RING_SIZE; i++) {
+		tf = &l->tx.frames[i];
+		tf->slot = kmalloc(U4N_SLOT_SIZE, GFP_KERNEL);
+		if (!tf->slot)
+			goto free;
+		tf->slot_dma = dma_map_single(dev, tf->slot, U4N_SLOT_SIZE,
+					      DMA_TO_DEVICE);
+		if (dma_mapping_error(dev, tf->slot_dma)) {
+			kfree(tf->slot);
+			tf->slot = NULL;
+			goto free;
+		}
+	}
+	return 0;
+
+free:
+	u4n_tx_free(l);
+	return -ENOMEM;
+}
+
+/**
+ * u4n_tx_free - undo u4n_tx_alloc()
+ * @l: the link
+ */
+void u4n_tx_free(struct u4n_link *l)
+{
+	struct device *dev = u4n_ring_dma_dev(l);
+	struct u4n_tx_frame *tf;
+	unsigned int i;
+
+	for (i = 0; i < U4N_RING_SIZE; i++) {
+		tf = &l->tx.frames[i];
+		if (!tf->slot)
+			break;
+		dma_unmap_single(dev, tf->slot_dma, U4N_SLOT_SIZE,
+				 DMA_TO_DEVICE);
+		kfree(tf->slot);
+	}
+	kvfree(l->tx.frames);
+	l->tx.frames = NULL;
+}

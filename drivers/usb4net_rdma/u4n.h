@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Networking and RDMA over USB4: structures shared by the driver's files */
+#ifndef _U4N_H
+#define _U4N_H
+
+#include <linux/hrtimer.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <linux/spinlock.h>
+#include <linux/u64_stats_sync.h>
+#include <linux/workqueue.h>
+#include <net/page_pool/types.h>
+#include <rdma/ib_verbs.h>
+
+#include "compat.h"
+#include "credit.h"
+#include "proto.h"
+
+struct roce_link;
+struct u4n_gids;
+
+#define U4N_RING_SIZE		512U		/* power of two */
+#define U4N_RX_WINDOW		(U4N_RING_SIZE - 1)
+#define U4N_THROTTLE_NS		8192		/* least time between interrupts */
+
+/* Frames and credits that bulk may not use up */
+#define U4N_RESERVE_CTL		4U		/* kept for CONTROL frames */
+#define U4N_RESERVE_HEAD	8U		/* kept for HEAD-complete frames */
+#define U4N_RESERVE		(U4N_RESERVE_CTL + U4N_RESERVE_HEAD)
+#define U4N_MAX_FRAMES		(1U + U4N_MAX_BODIES)
+
+#define U4N_SLOT_SIZE		2048U		/* HEAD frames that we send */
+#define U4N_INLINE_MAX		(U4N_SLOT_SIZE - U4N_HEAD_SIZE)
+#define U4N_INLINE_HDR		256U		/* linear data copied from large packets */
+#define U4N_ROCE_QUEUE_MAX	1024U		/* packets waiting for credits */
+
+/**
+ * enum u4n_reason - why a session ends, also told to the peer in BYE
+ * @U4N_WHY_NONE: it does not
+ * @U4N_WHY_CLOSED: the network device was closed
+ * @U4N_WHY_PEER_BYE: the peer has left
+ * @U4N_WHY_PEER_RESTART: the peer has begun a new generation
+ * @U4N_WHY_STALE: the peer does not know the session
+ * @U4N_WHY_SETUP: rings or paths could not be set up
+ * @U4N_WHY_NOT_READY: the peer did not become ready in time
+ * @U4N_WHY_PROBE: no probe came through
+ * @U4N_WHY_RX_DEAD: nothing was received for too long
+ * @U4N_WHY_TX_DEAD: the peer does not receive what we send
+ * @U4N_WHY_TX_STALL: the transmit ring has stalled
+ * @U4N_WHY_PROTOCOL: the peer has broken the rules of flow control
+ * @U4N_NUM_WHYS: number of reasons
+ */
+enum u4n_reason {
+	U4N_WHY_NONE,
+	U4N_WHY_CLOSED,
+	U4N_WHY_PEER_BYE,
+	U4N_WHY_PEER_RESTART,
+	U4N_WHY_STALE,
+	U4N_WHY_SETUP,
+	U4N_WHY_NOT_READY,
+	U4N_WHY_PROBE,
+	U4N_WHY_RX_DEAD,
+	U4N_WHY_TX_DEAD,
+	U4N_WHY_TX_STALL,
+	U4N_WHY_PROTOCOL,
+	U4N_NUM_WHYS,
+};
+
+/**
+ * enum u4n_hs_state - states of the handshake
+ * @U4N_HS_DOWN: network device is down
+ * @U4N_HS_HELLO: looking for the peer
+ * @U4N_HS_SETUP: setting up rings and paths
+ * @U4N_HS_READY: waiting for the peer to be set up
+ * @U4N_HS_PROBE: waiting for frames to pass both ways
+ * @U4N_HS_UP: carrier is on
+ * @U4N_HS_REFUSED: no common version, waiting for the peer to change
+ * @U4N_HS_NUM: number of states
+ */
+enum u4n_hs_state {
+	U4N_HS_DOWN,
+	U4N_HS_HELLO,
+	U4N_HS_SETUP,
+	U4N_HS_READY,
+	U4N_HS_PROBE,
+	U4N_HS_UP,
+	U4N_HS_REFUSED,
+	U4N_HS_NUM,
+};
+
+/**
+ * struct u4n_hs - handshake
+ * @work: runs the state machine
+ * @lock: protects what the protocol handler and NAPI write: all but the
+ *	members from @since on
+ * @state: current state, written by @work only
+ * @enabled: network device is up
+ * @busy: leaving a session, HELLOs are to be repeated
+ * @reason: why the session is to end, %U4N_WHY_NONE if it is not
+ * @peer_reason: reason in the peer's BYE
+ * @cookie: our generation
+ * @peer: what the peer has told, @peer.cookie is 0 if it has not
+ * @peer_knows: the peer has our HELLO or an answer with the same contents
+ * @peer_ready: the peer has said READY in this session
+ * @probe_acked: our probe has come back
+ * @since: time at which @state was entered, jiffies
+ * @backoff: time to the next HELLO
+ * @deadline: next keepalive
+ * @xd_id: number of the last request
+ * @in_hopid: HopID allocated for reception, 0 if none
+ * @rings_up: rings are running and paths are open
+ * @version_logged: it was said that there is no common version
+ * @mtu_logged: MTU of the peer that was said to differ
+ * @tx_tail: transmit ring's tail at the last keepalive
+ * @tx_stalled: keepalives for which it has not moved
+ * @ends: sessions ended, by reason
+ * @sessions: number of times that carrier went on
+ */
+struct u4n_hs {
+	struct delayed_work work;
+	spinlock_t lock;
+	enum u4n_hs_state state;
+	bool enabled;
+	bool busy;
+	enum u4n_reason reason;
+	u32 peer_reason;
+	u32 cookie;
+	struct u4n_peer peer;
+	bool peer_knows;
+	bool peer_ready;
+	bool probe_acked;
+
+	unsigned long since;
+	unsigned int backoff;
+	unsigned long deadline;
+	u32 xd_id;
+	int in_hopid;
+	bool rings_up;
+	bool version_logged;
+	u32 mtu_logged;
+	u32 tx_tail;
+	unsigned int tx_stalled;
+	u64 ends[U4N_NUM_WHYS];
+	u64 sessions;
+};
+
+/* Memory behind a frame that has been sent */
+enum u4n_map {
+	U4N_MAP_SLOT,		/* the frame's own slot */
+	U4N_MAP_SINGLE,		/* linear part of an skb */
+	U4N_MAP_PAGE,		/* fragment of an skb */
+};
+
+/**
+ * struct u4n_tx_frame - a descriptor of the transmit ring
+ * @frame: what the ring sees
+ * @skb: packet that ends with this frame, or NULL
+ * @map: what @frame.buffer_phy is
+ * @len: length of the mapping
+ * @slot: memory for HEAD and CONTROL frames, mapped for good
+ * @slot_dma: its address
+ */
+struct u4n_tx_frame {
+	struct ring_frame frame;
+	struct sk_buff *skb;
+	enum u4n_map map;
+	u16 len;
+	void *slot;
+	dma_addr_t slot_dma;
+};
+
+/* Counters written under u4n_tx.lock */
+enum u4n_tx_counter {
+	U4N_TX_FRAMES,
+	U4N_TX_INLINE,
+	U4N_TX_LINEARIZED,
+	U4N_TX_CONTROL,
+	U4N_TX_CREDITS,
+	U4N_TX_FORCED,
+	U4N_TX_STOPS,
+	U4N_TX_REAP_TIMER,
+	U4N_TX_DROP_DOWN,
+	U4N_TX_DROP_SIZE,
+	U4N_TX_DROP_NOMEM,
+	U4N_TX_DROP_MAP,
+	U4N_TX_ROCE_PACKETS,
+	U4N_TX_ROCE_BYTES,
+	U4N_TX_ROCE_QUEUED,
+	U4N_TX_ROCE_DROP_FULL,
+	U4N_TX_ROCE_DROP_DOWN,
+	U4N_TX_ROCE_DROP_BAD,
+	U4N_TX_NUM,
+};
+
+/**
+ * struct u4n_tx - transmit side
+ * @lock: protects all members. Taken in process and softirq context, inside of
+ *	the network device's own transmit lock.
+ * @ring: the hardware's ring
+ * @frames: its descriptors, %U4N_RING_SIZE
+ * @head: next to be used, free running
+ * @tail: next to be completed, free running
+ * @running: CONTROL frames may be sent
+ * @open: packets may be sent
+ * @gen: generation in what we send
+ * @seq: next packet
+ * @credit: what the peer lets us send
+ * @told: limit in the last frame that carried one
+ * @roce: RoCE packets that wait for credits
+ * @timer_armed: @timer is running
+ * @timer: bounds the time to the completion of a packet
+ * @syncp: for 64-bit counters on 32-bit machines
+ * @packets: sent
+ * @bytes: sent
+ * @count: the other counters
+ */
+struct u4n_tx {
+	spinlock_t lock;
+	struct tb_ring *ring;
+	struct u4n_tx_frame *frames;
+	u32 head;
+	u32 tail;
+	bool running;
+	bool open;
+	u16 gen;
+	u32 seq;
+	struct u4n_credit_tx credit;
+	u32 told;
+	struct sk_buff_head roce;
+	bool timer_armed;
+	struct hrtimer timer;
+	struct u64_stats_sync syncp;
+	u64_stats_t packets;
+	u64_stats_t bytes;
+	u64_stats_t count[U4N_TX_NUM];
+};
+
+/**
+ * struct u4n_rx_frame - a descriptor of the receive ring
+ * @frame: what the ring sees
+ * @page: from the pool
+ */
+struct u4n_rx_frame {
+	struct ring_frame frame;
+	struct page *page;
+};
+
+/* Counters written by NAPI */
+enum u4n_rx_counter {
+	U4N_RX_FRAMES,
+	U4N_RX_CONTROL,
+	U4N_RX_COPIED,
+	U4N_RX_LOST_FRAMES,
+	U4N_RX_LOST_PACKETS,
+	U4N_RX_PROTO_ERRORS,
+	U4N_RX_ROCE_PACKETS,
+	U4N_RX_ROCE_BYTES,
+	U4N_RX_ROCE_TO_STACK,
+	U4N_RX_NUM,
+};
+
+/**
+ * struct u4n_rx - receive side, NAPI's own while a session lives
+ * @ring: the hardware's ring
+ * @frames: its descriptors, %U4N_RING_SIZE
+ * @pool: pages
+ * @masked: the ring's interrupt is masked until we have polled (bit 0)
+ * @stopped: session is broken, everything is dropped
+ * @gen: generation that frames must carry
+ * @cookie: our cookie, which probes must carry
+ * @credit: what we let the peer send
+ * @tx_limit: what the peer lets us send
+ * @seq: next packet expected
+ * @skb: packet whose BODY frames have not all come
+ * @type: its &enum u4n_head_type
+ * @bodies: BODY frames to come
+ * @left: bytes to come
+ * @last: time of the last HEAD or CONTROL frame, jiffies
+ * @deaf: keepalives in a row that said that the peer does not hear us
+ * @peer_mtu: MTU in the last keepalive
+ * @ack_probe: a probe is to be answered
+ * @ack_gids: a list of GIDs is to be acknowledged
+ * @probe_arg: what the probe carried
+ * @syncp: for 64-bit counters on 32-bit machines
+ * @packets: received
+ * @bytes: received
+ * @count: the other counters
+ * @drops: drops by reason
+ */
+struct u4n_rx {
+	struct tb_ring *ring;
+	struct u4n_rx_frame *frames;
+	struct page_pool *pool;
+	unsigned long masked;
+	bool stopped;
+	u16 gen;
+	u32 cookie;
+	struct u4n_credit_rx credit;
+	u32 tx_limit;
+	u32 seq;
+	struct sk_buff *skb;
+	u8 type;
+	u8 bodies;
+	u32 left;
+	unsigned long last;
+	unsigned int deaf;
+	u32 peer_mtu;
+	bool ack_probe;
+	bool ack_gids;
+	u32 probe_arg;
+	struct u64_stats_sync syncp;
+	u64_stats_t packets;
+	u64_stats_t bytes;
+	u64_stats_t count[U4N_RX_NUM];
+	u64_stats_t drops[U4N_NUM_DROPS];
+};
+
+/**
+ * struct u4n_roce - RoCE link
+ * @link: our registration, RCU
+ * @lock: protects writers of the tables
+ * @local: GIDs that the client has announced, RCU
+ * @remote: GIDs that the peer has announced, RCU
+ * @version: of @local
+ * @acked: version of @local that the peer has acknowledged
+ */
+struct u4n_roce {
+	struct roce_link __rcu *link;
+	spinlock_t lock;
+	struct u4n_gids __rcu *local;
+	struct u4n_gids __rcu *remote;
+	u32 version;
+	u32 acked;
+};
+
+/**
+ * struct u4n_link - a cable's other end, private data of the network device
+ * @list: in the list of links
+ * @ndev: network device
+ * @svc: service of the XDomain that it is for
+ * @xd: the XDomain
+ * @napi: polls both rings
+ * @out_hopid: HopID that we transmit on
+ * @reply: answer to the peer's last request. Not on the stack, since the
+ *	control channel keeps a pointer to it for a while.
+ * @hs: handshake
+ * @tx: transmit side
+ * @rx: receive side
+ * @roce: RoCE link
+ */
+struct u4n_link {
+	struct list_head list;
+	struct net_device *ndev;
+	struct tb_service *svc;
+	struct tb_xdomain *xd;
+	struct napi_struct napi;
+	int out_hopid;
+	struct u4n_xd_msg reply;
+	struct u4n_hs hs;
+	struct u4n_tx tx ____cacheline_aligned_in_smp;
+	struct u4n_rx rx ____cacheline_aligned_in_smp;
+	struct u4n_roce roce;
+};
+
+/* net.c */
+struct u4n_link *u4n_link_create(struct tb_service *svc);
+void u4n_link_destroy(struct u4n_link *l);
+
+/* ethtool.c */
+extern const struct ethtool_ops u4n_ethtool_ops;
+
+/* peers.c */
+int u4n_peers_init(const struct bus_type *bus);
+void u4n_peers_exit(void);
+
+/* xdomain.c */
+int u4n_xd_init(void);
+void u4n_xd_exit(void);
+void u4n_xd_add(struct u4n_link *l);
+void u4n_xd_del(struct u4n_link *l);
+int u4n_xd_request(struct u4n_link *l, enum u4n_xd_type type, u32 status,
+		   unsigned int timeout, struct u4n_xd_msg *ack);
+
+/* handshake.c */
+int u4n_hs_init(void);
+void u4n_hs_exit(void);
+void u4n_hs_setup(struct u4n_link *l);
+void u4n_hs_start(struct u4n_link *l);
+void u4n_hs_stop(struct u4n_link *l);
+void u4n_hs_kick(struct u4n_link *l);
+void u4n_hs_end(struct u4n_link *l, enum u4n_reason reason);
+void u4n_hs_probe_acked(struct u4n_link *l);
+enum u4n_xd_status u4n_hs_rx_hello(struct u4n_link *l,
+				   const struct u4n_xd_msg *msg);
+enum u4n_xd_status u4n_hs_rx_ready(struct u4n_link *l,
+				   const struct u4n_xd_msg *msg);
+enum u4n_xd_status u4n_hs_rx_bye(struct u4n_link *l,
+				 const struct u4n_xd_msg *msg);
+const char *u4n_reason_text(u32 reason);
+
+/* ring.c */
+struct device *u4n_ring_dma_dev(const struct u4n_link *l);
+int u4n_ring_alloc(struct u4n_link *l);
+void u4n_ring_free(struct u4n_link *l);
+void u4n_ring_start(struct u4n_link *l);
+void u4n_ring_stop(struct u4n_link *l);
+void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame);
+void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame);
+struct ring_frame *u4n_ring_poll_tx(struct u4n_link *l);
+struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l);
+void u4n_ring_unmask(struct u4n_link *l);
+
+/* tx.c */
+int u4n_tx_alloc(struct u4n_link *l);
+void u4n_tx_free(struct u4n_link *l);
+void u4n_tx_start(struct u4n_link *l, u32 window, u16 gen);
+void u4n_tx_open(struct u4n_link *l);
+void u4n_tx_close(struct u4n_link *l);
+void u4n_tx_flush(struct u4n_link *l);
+netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev);
+int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb);
+bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force);
+void u4n_tx_poll(struct u4n_link *l, int budget);
+bool u4n_tx_owes_credit(struct u4n_link *l);
+
+/* rx.c */
+int u4n_rx_alloc(struct u4n_link *l);
+void u4n_rx_free(struct u4n_link *l);
+int u4n_rx_start(struct u4n_link *l, u32 window, u16 gen, u32 cookie);
+void u4n_rx_flush(struct u4n_link *l);
+int u4n_rx_poll(struct u4n_link *l, int budget);
+bool u4n_rx_credit(struct u4n_link *l, u16 gen, u32 sent, u32 limit);
+void u4n_rx_broken(struct u4n_link *l);
+
+/* control.c */
+enum u4n_drop u4n_control_rcv(struct u4n_link *l, const void *buf,
+			      unsigned int size);
+void u4n_control_poll(struct u4n_link *l);
+void u4n_control_probe(struct u4n_link *l);
+void u4n_control_keepalive(struct u4n_link *l, bool rx_alive);
+
+/* roce.c */
+void u4n_roce_setup(struct u4n_link *l);
+int u4n_roce_register(struct u4n_link *l);
+void u4n_roce_unregister(struct u4n_link *l);
+void u4n_roce_free(struct u4n_link *l);
+void u4n_roce_reset(struct u4n_link *l);
+bool u4n_roce_send_gids(struct u4n_link *l);
+void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl);
+void u4n_roce_rcv_gids_ack(struct u4n_link *l, u32 version);
+u32 u4n_roce_remote_version(struct u4n_link *l);
+void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb);
+
+/* Counters: under tx.lock and in NAPI, respectively */
+static inline void u4n_tx_count(struct u4n_link *l, enum u4n_tx_counter c,
+				unsigned int n)
+{
+	u64_stats_update_begin(&l->tx.syncp);
+	u64_stats_add(&l->tx.count[c], n);
+	u64_stats_update_end(&l->tx.syncp);
+}
+
+static inline void u4n_rx_count(struct u4n_link *l, enum u4n_rx_counter c,
+				unsigned int n)
+{
+	u64_stats_update_begin(&l->rx.syncp);
+	u64_stats_add(&l->rx.count[c], n);
+	u64_stats_update_end(&l->rx.syncp);
+}
+
+#endif /* _U4N_H */
