@@ -29,9 +29,13 @@ static unsigned int gen = 4;
 module_param(gen, uint, 0444);
 MODULE_PARM_DESC(gen, "generation of the cables, 3 or 4 (default 4)");
 
-static unsigned int usb4 = 2;
+static unsigned int usb4;
 module_param(usb4, uint, 0444);
-MODULE_PARM_DESC(usb4, "version of USB4 the routers claim, 1 or 2 (default 2)");
+MODULE_PARM_DESC(usb4, "version of USB4 the routers claim, 1 or 2 (default 2 for gen 4, 1 for gen 3)");
+
+static unsigned int hops = EMU_MAX_HOPS;
+module_param(hops, uint, 0444);
+MODULE_PARM_DESC(hops, "rings in each direction, 3 to 16 (default 16)");
 
 static bool single_msi;
 module_param(single_msi, bool, 0444);
@@ -45,9 +49,10 @@ static unsigned int verbose;
 module_param(verbose, uint, 0444);
 MODULE_PARM_DESC(verbose, "0 errors, 1 cables and rings, 2 control packets, 3 registers");
 
-static char *plug = "0.1 1.1";
-module_param(plug, charp, 0444);
-MODULE_PARM_DESC(plug, "cable at load, \"\" for none (default \"0.1 1.1\")");
+static char *cable[UM_EMU_MAX_ROUTERS] = { "0.1-1.1" };
+static unsigned int nr_cables = 1;
+module_param_array(cable, charp, &nr_cables, 0444);
+MODULE_PARM_DESC(cable, "ports to cable at load, or \"none\" (default 0.1-1.1 if there are two routers)");
 
 static struct um_emu *um_emu;
 
@@ -190,22 +195,31 @@ static const struct emu_ops um_emu_ops = {
 	.stats = um_emu_stats,
 };
 
-static void um_emu_plug_out(void *arg, const char *text)
+static void um_emu_cable_out(void *arg, const char *text)
 {
 	if (!strncmp(text, "error", 5))
-		pr_err("usb4emu: plug: %s", text);
+		pr_err("usb4emu: cable %s: %s", (const char *)arg, text);
 }
 
-static int um_emu_plug(struct um_emu *um, const char *ports)
+/* um_emu_cable() - plug the cables of the module's parameter */
+static int um_emu_cable(struct um_emu *um)
 {
-	char line[64];
 	unsigned long flags;
-	int err;
+	unsigned int i;
+	char line[64];
+	int err = 0;
 
-	snprintf(line, sizeof(line), "plug %s", ports);
-	flags = um_emu_enter(um);
-	err = emu_command(um->core, line, um_emu_plug_out, NULL);
-	um_emu_leave(um, flags);
+	if (routers < 2)
+		return 0;
+	for (i = 0; i < nr_cables && !err; i++) {
+		if (!strcmp(cable[i], "none"))
+			continue;
+		snprintf(line, sizeof(line), "plug %s", cable[i]);
+		strreplace(line, '-', ' ');
+		flags = um_emu_enter(um);
+		err = emu_command(um->core, line, um_emu_cable_out, cable[i]);
+		um_emu_leave(um, flags);
+	}
 	return err;
 }
 
@@ -221,9 +235,9 @@ static int __init um_emu_init(void)
 {
 	const struct emu_config cfg = {
 		.nr_routers = routers,
-		.usb4_version = usb4,
+		.usb4_version = usb4 ?: (gen == 4 ? 2 : 1),
 		.gen = gen,
-		.hop_count = EMU_MAX_HOPS,
+		.hop_count = hops,
 		.single_msi = single_msi,
 		.own_msi = true,
 		.no_moderation = no_moderation,
@@ -252,11 +266,9 @@ static int __init um_emu_init(void)
 		return -EINVAL;
 	}
 
-	if (routers > 1 && *plug) {
-		err = um_emu_plug(um, plug);
-		if (err)
-			goto err_free;
-	}
+	err = um_emu_cable(um);
+	if (err)
+		goto err_free;
 
 	err = um_emu_pci_register(um, routers);
 	if (err)
