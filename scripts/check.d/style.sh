@@ -63,8 +63,8 @@ checkpatch()
 		--no-summary --quiet "$@"
 }
 
-# Programs of user space have neither u32, nor BIT(), nor __printf(). Comparing
-# kernel versions is what a compat.h is for.
+# Programs of user space have neither u32, nor BIT(), nor __printf(), and errno
+# is positive there. Comparing kernel versions is what a compat.h is for.
 checkpatch_file()
 {
 	local ignore=
@@ -74,7 +74,7 @@ checkpatch_file()
 		ignore=LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
 	selftests/usb4emu/um/*) ;;
 	selftests/*)
-		ignore=PREFER_KERNEL_TYPES,BIT_MACRO,PREFER_DEFINED_ATTRIBUTE_MACRO ;;
+		ignore=PREFER_KERNEL_TYPES,BIT_MACRO,PREFER_DEFINED_ATTRIBUTE_MACRO,USE_NEGATIVE_ERRNO ;;
 	esac
 	checkpatch ${ignore:+--ignore "$ignore"} -f "$1"
 }
