@@ -14,7 +14,7 @@
 #include <asm/barrier.h>
 #include <linux/align.h>
 #include <linux/bits.h>
-#include <linux/byteorder/generic.h>
+#include <asm/byteorder.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
