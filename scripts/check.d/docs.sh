@@ -47,7 +47,7 @@ docs_check()
 	local f word page n=0 bad=0 targets out src
 
 	src=$(ksrc) || return
-	targets=$(sed -n 's/^\([a-z][-a-z0-9 ]*\):.*/\1/p' Makefile 2>/dev/null)
+	targets=$(sed -n 's/^\([a-z][-_a-z0-9 ]*\):.*/\1/p' Makefile 2>/dev/null)
 	while IFS= read -r f; do
 		n=$((n + 1))
 		while IFS= read -r word; do
@@ -99,8 +99,8 @@ docs_paths()
 docs_targets()
 {
 	# shellcheck disable=SC2016
-	sed -nE 's/^[[:space:]]+(sudo )?make ([a-z][-a-z0-9]*).*/\2/p' "$1"
-	grep -oE '``make [a-z][-a-z0-9]*' "$1" | sed 's/.* //'
+	sed -nE 's/^[[:space:]]+(sudo )?make ([a-z][-_a-z0-9]*).*/\2/p' "$1"
+	grep -oE '``make [a-z][-_a-z0-9]*' "$1" | sed 's/.* //'
 }
 
 # :doc:`page` and the lines of a toctree
