@@ -27,7 +27,10 @@ help:
 	@echo
 	@echo '  clean        remove what was built, keep the toolbox'
 
-modules modules_install:
+modules:
+	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
+
+modules_install:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 
 rxe:

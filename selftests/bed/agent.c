@@ -258,8 +258,10 @@ static void pass_input(struct command *c)
 		close_fd(&c->in);	/* it does not read any more */
 	else
 		c->pending_pos += n;
-	if (n < 0 || c->pending_pos == c->pending_len)
-		c->pending_len = c->pending_pos = 0;
+	if (n < 0 || c->pending_pos == c->pending_len) {
+		c->pending_len = 0;
+		c->pending_pos = 0;
+	}
 }
 
 static int take_input(struct command *c)
