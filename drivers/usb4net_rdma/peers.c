@@ -38,7 +38,7 @@ static int u4n_peers_add(struct device *dev, void *data)
 
 	if (!tb_is_xdomain(dev))
 		return 0;
-	seen = kzalloc(sizeof(*seen), GFP_KERNEL);
+	seen = kzalloc_obj(*seen);
 	if (!seen)
 		return 0;
 	seen->dev = get_device(dev);

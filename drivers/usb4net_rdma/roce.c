@@ -163,7 +163,7 @@ static const struct roce_link_ops u4n_roce_ops = {
  * u4n_roce_send_gids - tell the peer our GIDs unless it has acknowledged them
  * @l: the link
  *
- * Return: true if there is an acknowledgement to wait for.
+ * Return: true if there is an acknowledgment to wait for.
  */
 bool u4n_roce_send_gids(struct u4n_link *l)
 {

@@ -119,7 +119,7 @@ enum u4n_hs_state {
  */
 struct u4n_hs {
 	struct delayed_work work;
-	spinlock_t lock;
+	spinlock_t lock;	/* see above */
 	enum u4n_hs_state state;
 	bool enabled;
 	bool busy;
@@ -216,7 +216,7 @@ enum u4n_tx_counter {
  * @count: the other counters
  */
 struct u4n_tx {
-	spinlock_t lock;
+	spinlock_t lock;	/* all of the below */
 	struct tb_ring *ring;
 	struct u4n_tx_frame *frames;
 	u32 head;
@@ -327,7 +327,7 @@ struct u4n_rx {
  */
 struct u4n_roce {
 	struct roce_link __rcu *link;
-	spinlock_t lock;
+	spinlock_t lock;	/* writers of the lists */
 	struct u4n_gids __rcu *local;
 	struct u4n_gids __rcu *remote;
 	u32 version;
