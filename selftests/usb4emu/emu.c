@@ -151,8 +151,8 @@ void emu_detach(struct emu *e, u32 r)
 		return;
 	emu_info(e, "router %u: detached", r);
 	rt->attached = false;
-	emu_reset_all(rt);
 	emu_links_update(rt);
+	emu_reset_all(rt);
 	emu_rings_retry(e);
 }
 

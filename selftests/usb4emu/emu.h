@@ -143,6 +143,7 @@ struct emu {
 	void *priv;
 	u64 deadline;
 	u32 nr_stalled;
+	u32 next_ring;		/* of all rings, to be retried first */
 	bool capturing;
 	struct emu_router router[];
 };

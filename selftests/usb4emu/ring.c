@@ -189,19 +189,21 @@ void emu_tx_run(struct emu_router *rt, u32 hop)
 
 /*
  * Something a stalled sender may wait for has changed. One frame of each ring
- * at a time, so that several senders to one ring share it.
+ * at a time, beginning after the one served last, so that several senders to
+ * one ring share it.
  */
 void emu_rings_retry(struct emu *e)
 {
-	bool progress;
-	u32 r, hop;
+	u32 hops = e->cfg.hop_count;
+	u32 total = e->cfg.nr_routers * hops;
+	u32 idle = 0, ring;
 
 	if (!e->nr_stalled)
 		return;
-	do {
-		progress = false;
-		for (r = 0; r < e->cfg.nr_routers; r++)
-			for (hop = 1; hop < e->cfg.hop_count; hop++)
-				progress |= emu_tx_step(&e->router[r], hop);
-	} while (progress);
+	while (idle++ < total) {
+		ring = e->next_ring;
+		e->next_ring = (ring + 1) % total;
+		if (ring % hops && emu_tx_step(&e->router[ring / hops], ring % hops))
+			idle = 0;
+	}
 }

@@ -59,7 +59,7 @@ static bool server_capture_write(void *priv, const void *buf, size_t len)
 {
 	struct server *s = priv;
 
-	return fwrite(buf, 1, len, s->capture) == len;
+	return fwrite(buf, 1, len, s->capture) == len && !ferror(s->capture);
 }
 
 static void server_capture_close(void *priv)
@@ -184,7 +184,6 @@ int server_start(struct server *s, const struct emu_config *cfg, char **paths, c
 	return 0;
 }
 
-/* Interrupts pending longer than this are not worth a syscall's precision. */
 static const struct timespec *server_timeout(struct server *s, struct timespec *ts)
 {
 	u64 deadline = emu_deadline(s->e), now;
