@@ -93,6 +93,11 @@ void u4n_hs_probe_acked(struct u4n_link *l)
 	u4n_hs_kick(l);
 }
 
+static bool u4n_hs_expired(unsigned long since, unsigned int ms)
+{
+	return time_after(jiffies, since + msecs_to_jiffies(ms));
+}
+
 /* --- requests of the peer --- */
 
 static void u4n_hs_version_log(struct u4n_link *l, u32 versions)
@@ -401,20 +406,20 @@ static bool u4n_hs_tx_stalled(struct u4n_link *l)
 /* Runs at least every U4N_HS_KEEPALIVE_MS */
 static int u4n_hs_up(struct u4n_link *l)
 {
-	unsigned long quiet = jiffies - READ_ONCE(l->rx.last);
+	unsigned long last = READ_ONCE(l->rx.last);
 	struct u4n_hs *hs = &l->hs;
 
 	u4n_hs_check_mtu(l);
 
 	if (time_after_eq(jiffies, hs->deadline)) {
 		hs->deadline = jiffies + msecs_to_jiffies(U4N_HS_KEEPALIVE_MS);
-		if (quiet > msecs_to_jiffies(U4N_HS_RX_DEAD_MS))
+		if (u4n_hs_expired(last, U4N_HS_RX_DEAD_MS))
 			u4n_hs_end(l, U4N_WHY_RX_DEAD);
 		else if (u4n_hs_tx_stalled(l))
 			u4n_hs_end(l, U4N_WHY_TX_STALL);
 		else
-			u4n_control_keepalive(l, quiet <=
-				msecs_to_jiffies(U4N_HS_RX_QUIET_MS));
+			u4n_control_keepalive(l, !u4n_hs_expired(last,
+							U4N_HS_RX_QUIET_MS));
 	}
 	return u4n_roce_send_gids(l) ? -EINPROGRESS : -EAGAIN;
 }
@@ -561,9 +566,7 @@ static unsigned int u4n_hs_step(struct u4n_link *l)
 		u4n_hs_enter(l, U4N_HS_REFUSED);
 		return U4N_HS_BACKOFF_MAX_MS;
 	case -EAGAIN:
-		if (!desc->limit ||
-		    time_before(jiffies, hs->since +
-				msecs_to_jiffies(desc->limit)))
+		if (!desc->limit || !u4n_hs_expired(hs->since, desc->limit))
 			break;
 		fallthrough;
 	default:
