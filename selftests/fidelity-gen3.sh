@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The fidelity test on USB4 v1, Gen 3 with lane bonding.
+#
+# beds: qemu
+# topology: netns
+# timeout: 120
+# runs: qemu:emu_args=-g3
+
+FIDELITY=gen3
+export EMU_ARGS=${EMU_ARGS:--g3}
+
+# shellcheck source=selftests/fidelity.sh
+. "$(dirname "$0")/fidelity.sh"

@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The fidelity test on a host interface with a single MSI.
+#
+# beds: qemu
+# topology: netns
+# timeout: 120
+# runs: qemu:emu_args=-m
+
+FIDELITY=msi
+export EMU_ARGS=${EMU_ARGS:--m}
+
+# shellcheck source=selftests/fidelity.sh
+. "$(dirname "$0")/fidelity.sh"

@@ -1,0 +1,211 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Traffic between the two hosts, for the tests. Sourced after lib.sh:
+#
+#	. "$(dirname "$0")/traffic.sh"
+#
+# Every function returns 0 only if both ends said that it worked, and prints
+# what both ends printed.
+
+# Longest time for one program, in seconds of the guest.
+: "${TOOL_TIMEOUT:=60}"
+export TOOL_TIMEOUT
+
+other_side()
+{
+	[ "$1" = a ] && echo b || echo a
+}
+
+ip_of()
+{
+	[ "$1" = a ] && echo "$A_IP" || echo "$B_IP"
+}
+
+ip6_of()
+{
+	[ "$1" = a ] && echo "$A_IP6" || echo "$B_IP6"
+}
+
+dev_of()
+{
+	[ "$1" = a ] && echo "$A_DEV" || echo "$B_DEV"
+}
+
+rxe_of()
+{
+	[ "$1" = a ] && echo "$A_RXE" || echo "$B_RXE"
+}
+
+# run_step DESCRIPTION CMD...: like check, but CMD runs in this shell and may
+# set variables. The test ends here if it fails.
+run_step()
+{
+	local what=$1 out=/tmp/step.$BASHPID rc=0
+
+	shift
+	"$@" > "$out" 2>&1 || rc=$?
+	if [ $rc -eq 0 ]; then
+		ktap_test_pass "$what"
+		return
+	fi
+	msg "$(cat "$out")"
+	msg "exit status $rc: $*"
+	ktap_test_fail "$what"
+	ktap_exit_fail_msg "$what"
+}
+
+# perftest looks for the clock rate of the CPU, which some kernels don't show.
+fix_cpuinfo()
+{
+	grep -q '^cpu MHz' /proc/cpuinfo && return
+	awk '/^processor/ { print; print "cpu MHz\t\t: 1000.000"; next } 1' \
+		/proc/cpuinfo > /run/cpuinfo
+	mount --bind /run/cpuinfo /proc/cpuinfo
+}
+
+listening()
+{
+	on "$1" ss -Hltn "sport = :$2" | grep -q .
+}
+
+# An rdma_cm listener does not show up among the sockets.
+cm_listening()
+{
+	on "$1" rdma resource show cm_id | grep -q LISTEN
+}
+
+# between SIDE READY SERVER... -- CLIENT...: the server on SIDE, the client
+# on the other one, when the server is ready. READY is a TCP port, "cm" or a
+# dash for no waiting. Both must end well.
+between()
+{
+	local side=$1 ready=$2 pid rc=0 src=0 dir server=() cond=(true)
+
+	shift 2
+	while [ "$1" != -- ]; do
+		server+=("$1")
+		shift
+	done
+	shift
+	case $ready in
+	cm) cond=(cm_listening "$side") ;;
+	-) ;;
+	*) cond=(listening "$side" "$ready") ;;
+	esac
+	dir=$(mktemp -d /tmp/between.XXXXXX)
+	bg_on "$side" timeout -k 2 "$TOOL_TIMEOUT" "${server[@]}" \
+		> "$dir/server" 2>&1
+	pid=$BG_PID
+	if busywait 15000 "${cond[@]}"; then
+		on "$(other_side "$side")" timeout -k 2 "$TOOL_TIMEOUT" "$@" \
+			> "$dir/client" 2>&1 < /dev/null || rc=$?
+	else
+		echo "the server did not listen" > "$dir/client"
+		rc=1
+	fi
+	# A server whose client failed may wait for ever.
+	[ $rc -eq 0 ] || kill "$pid" 2>/dev/null
+	wait "$pid" || src=$?
+	echo "server on $side: ${server[*]}: exit status $src"
+	cat "$dir/server"
+	echo "client: $*: exit status $rc"
+	cat "$dir/client"
+	rm -r "$dir"
+	[ $rc -eq 0 ] && [ $src -eq 0 ]
+}
+
+# --- IP -------------------------------------------------------------------
+
+# ping_ok FROM ADDRESS [SIZE] [OPTION...]: every echo comes back, with the
+# bytes that were sent.
+ping_ok()
+{
+	local from=$1 addr=$2 size=${3:-56} out
+
+	shift 2
+	[ $# -eq 0 ] || shift
+	out=$(on "$from" ping -n -c 1 -W 5 -s "$size" "$@" "$addr" 2>&1) || {
+		echo "$out"
+		return 1
+	}
+	if grep -qE 'wrong data|corrupt|truncated|DUP!' <<< "$out"; then
+		echo "$out"
+		return 1
+	fi
+}
+
+# iperf SERVER_SIDE OPTION...: to or (with -R) from the server.
+iperf()
+{
+	local side=$1
+
+	shift
+	between "$side" 5201 iperf3 -s -1 -B "$(ip_of "$side")" -- \
+		iperf3 -c "$(ip_of "$side")" -f m "$@"
+}
+
+# --- RDMA -----------------------------------------------------------------
+
+# verbs_check SERVER_SIDE OPTION...
+verbs_check()
+{
+	local side=$1 other bin=/usb4net/bin/verbs_check
+
+	other=$(other_side "$side")
+	shift
+	between "$side" 18600 \
+		$bin -d "$(rxe_of "$side")" -g "$(gid_index "$side")" -- \
+		$bin -d "$(rxe_of "$other")" -g "$(gid_index "$other")" "$@" \
+		"$(ip_of "$side")"
+}
+
+# perftest SERVER_SIDE TOOL OPTION...: fails as well if the tool printed no
+# figures.
+perftest()
+{
+	local side=$1 tool=$2 other out rc=0
+
+	other=$(other_side "$side")
+	shift 2
+	out=$(between "$side" 18515 \
+		"$tool" -F -d "$(rxe_of "$side")" -x "$(gid_index "$side")" "$@" -- \
+		"$tool" -F -d "$(rxe_of "$other")" -x "$(gid_index "$other")" "$@" \
+		"$(ip_of "$side")") || rc=$?
+	echo "$out"
+	[ $rc -eq 0 ] && figures "$out"
+}
+
+# The last line of numbers after the heading "#bytes" holds no nan or inf.
+figures()
+{
+	awk '/^client:/ { client = 1 }
+	     client && /#bytes/ { table = 1; next }
+	     table && /^ *[0-9]+ / { line = $0 }
+	     END { exit line == "" || line ~ /nan|inf/ }' <<< "$1" ||
+		fail "no figures"
+}
+
+# pingpong SERVER_SIDE rc|uc|ud OPTION...
+pingpong()
+{
+	local side=$1 tool=ibv_$2_pingpong other
+
+	other=$(other_side "$side")
+	shift 2
+	between "$side" 18515 \
+		"$tool" -d "$(rxe_of "$side")" -g "$(gid_index "$side")" "$@" -- \
+		"$tool" -d "$(rxe_of "$other")" -g "$(gid_index "$other")" "$@" \
+		"$(ip_of "$side")"
+}
+
+# rping SERVER_SIDE OPTION...: with the contents verified.
+rping_ok()
+{
+	local side=$1 count=${RPING_COUNT:-10}
+
+	shift
+	between "$side" cm \
+		rping -s -V -C "$count" -a "$(ip_of "$side")" "$@" -- \
+		rping -c -V -C "$count" -a "$(ip_of "$side")" "$@"
+}
