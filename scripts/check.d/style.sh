@@ -18,6 +18,7 @@ ksrc()
 
 # cached TOOL FILE CMD...: run CMD on FILE, unless it has passed before in
 # this form under this version of the checks. A failure is never remembered.
+# The variable depends holds what else the result depends on.
 cached()
 {
 	local tool=$1 file=$2 sum mark
@@ -27,7 +28,8 @@ cached()
 		"$@" "$file"
 		return
 	fi
-	sum=$(cat "$file" "$TOP"/scripts/check.d/style.sh - <<< "$* $file" | sha256sum)
+	sum=$(cat "$file" "$TOP"/scripts/check.d/style.sh - \
+		<<< "$* $file ${src:-} ${depends:-}" | sha256sum)
 	mark=$OUT/passed/$tool-${sum%% *}
 	[ -e "$mark" ] && return 0
 	"$@" "$file" || return
@@ -99,6 +101,19 @@ checkpatch_plant()
 # Patches carry no Signed-off-by: it would certify an origin on behalf of a
 # person, and only that person may add it when sending the series. MAINTAINERS
 # entries for new files (FILE_PATH_CHANGES) come with the sending, too.
+# checkpatch takes any file that git knows for source, whatever its options say,
+# so it gets to see a copy.
+checkpatch_patch()
+{
+	local dir rc=0
+
+	dir=$(mktemp -d -p "$TMP")
+	cp "$1" "$dir/"
+	checkpatch --patch --ignore MISSING_SIGN_OFF,FILE_PATH_CHANGES \
+		"$dir/${1##*/}" | sed "s|^$dir|${1%/*}|" || rc=1
+	return "$rc"
+}
+
 patches_check()
 {
 	local src list
@@ -106,8 +121,7 @@ patches_check()
 	src=$(ksrc) || return
 	list=$(files 'patches/*.patch')
 	need "${#list}" patches || return
-	each_cached patches checkpatch --patch \
-		--ignore MISSING_SIGN_OFF,FILE_PATH_CHANGES <<< "$list"
+	each_cached patches checkpatch_patch <<< "$list"
 }
 
 patches_plant()
@@ -192,11 +206,13 @@ shell_scripts()
 
 shellcheck_check()
 {
-	local list
+	local list depends
 
 	command -v shellcheck > /dev/null || { echo "no shellcheck"; return 1; }
 	list=$(shell_scripts)
 	need "${#list}" "shell scripts" || return
+	# A script is checked together with those that it sources.
+	depends=$(xargs -d '\n' cat <<< "$list" | sha256sum)
 	each_cached shellcheck shellcheck -x -P SCRIPTDIR -f gcc <<< "$list"
 }
 
