@@ -94,13 +94,13 @@ interrupt()
 	local sig=$1 log=$top/build/logs/hang.$1 pid ns='' left='' before after
 
 	before=$(mounts; sockets)
-	rm -f "$log/console"
+	rm -f "$log/report"
 	BED=qemu NOBUILD=1 LABEL=hang.$sig \
-		env --default-signal=INT,QUIT setsid "$run" "$dir/hang.sh" \
+		env --default-signal=INT,QUIT setsid "$run" "$dir/sleepy.sh" \
 			> "$dir/hang.$sig.out" 2>&1 < /dev/null &
 	pid=$!
-	for _ in $(seq 300); do
-		[ ! -s "$log/console" ] || break
+	for _ in $(seq 900); do
+		[ ! -s "$log/report" ] || break
 		sleep 0.1
 	done
 	ns=$(inner_ns $pid)
@@ -174,6 +174,10 @@ ktap_set_plan 1
 check "good" true
 echo 1 > /proc/sys/kernel/sysrq
 echo c > /proc/sysrq-trigger
+END
+plant sleepy 120 << 'END'
+ktap_set_plan 1
+sleep 1000
 END
 plant hang 8 << 'END'
 ktap_set_plan 1
