@@ -134,22 +134,24 @@ fail()
 	return 1
 }
 
-# check DESCRIPTION CMD...: one TAP result from a command. Its output is
-# shown as a TAP comment when it fails.
+# check DESCRIPTION CMD...: one TAP result from a command, which runs in this
+# shell. Its output is shown as a TAP comment when it fails.
 check()
 {
-	local what=$1 out rc=0
+	local _what=$1 _rc=0 _out
 
+	_out=$(mktemp /tmp/check.XXXXXX)
 	shift
-	out=$("$@" 2>&1) || rc=$?
-	if [ $rc -eq 0 ]; then
-		ktap_test_pass "$what"
+	"$@" > "$_out" 2>&1 || _rc=$?
+	if [ $_rc -eq 0 ]; then
+		ktap_test_pass "$_what"
 	else
-		[ -n "$out" ] && msg "$out"
-		msg "exit status $rc: $*"
-		ktap_test_fail "$what"
+		[ ! -s "$_out" ] || msg "$(< "$_out")"
+		msg "exit status $_rc: $*"
+		ktap_test_fail "$_what"
 	fi
-	return $rc
+	rm -f "$_out"
+	return $_rc
 }
 
 # need DESCRIPTION CMD...: like check, but the test cannot go on without it.
