@@ -179,10 +179,12 @@ perftest()
 # The last line of numbers after the heading "#bytes" holds no nan or inf.
 figures()
 {
-	awk '/^client:/ { client = 1 }
+	# Where CPU work takes no time, a rate may be infinite.
+	awk -v any="$([ "$BED" = uml ] && echo 1)" '
+	     /^client:/ { client = 1 }
 	     client && /#bytes/ { table = 1; next }
 	     table && /^ *[0-9]+ / { line = $0 }
-	     END { exit line == "" || line ~ /nan|inf/ }' <<< "$1" ||
+	     END { exit line == "" || (!any && line ~ /nan|inf/) }' <<< "$1" ||
 		fail "no figures"
 }
 
@@ -208,4 +210,131 @@ rping_ok()
 	between "$side" cm \
 		rping -s -V -C "$count" -a "$(ip_of "$side")" "$@" -- \
 		rping -c -V -C "$count" -a "$(ip_of "$side")" "$@"
+}
+
+# gid6_index a|b: index of the GID of the side's global IPv6 address.
+gid6_index()
+{
+	local rxe run=on_a tail=0000:0001
+
+	rxe=$(rxe_of "$1")
+	if [ "$1" = b ]; then
+		run=root_b
+		tail=0000:0002
+	fi
+	$run grep -l "^fd00:0000:.*$tail\$" -r \
+		"/sys/class/infiniband/$rxe/ports/1/gids" | head -n 1 |
+		sed 's,.*/,,' | grep .
+}
+
+# verbs_check6 SERVER_SIDE OPTION...: between the IPv6 GIDs.
+verbs_check6()
+{
+	local side=$1 other bin=/usb4net/bin/verbs_check
+
+	other=$(other_side "$side")
+	shift
+	between "$side" 18600 \
+		$bin -d "$(rxe_of "$side")" -g "$(gid6_index "$side")" -- \
+		$bin -d "$(rxe_of "$other")" -g "$(gid6_index "$other")" "$@" \
+		"$(ip6_of "$side")"
+}
+
+# --- load -------------------------------------------------------------------
+
+# load_start: TCP and verbs in both directions until load_end. Returns when
+# data flows.
+load_start()
+{
+	local bin=/usb4net/bin/verbs_check before
+
+	before=$(counter a roce_tx_packets) || return
+	LOAD_VERBS=() LOAD_IP=()
+	bg_on b iperf3 -s -1 -B "$B_IP" > /tmp/load.iperf.server 2>&1
+	LOAD_IP+=("$BG_PID")
+	bg_on b $bin -d "$B_RXE" -g "$(gid_index b)" -T 30 \
+		> /tmp/load.verbs.server 2>&1
+	LOAD_VERBS+=("$BG_PID")
+	busywait 15000 listening b 5201 && busywait 15000 listening b 18600 ||
+		return
+	bg_on a iperf3 -c "$B_IP" --bidir -t 3600 > /tmp/load.iperf 2>&1
+	LOAD_IP+=("$BG_PID")
+	bg_on a $bin -d "$A_RXE" -g "$(gid_index a)" -n 8 -T 5 -t 3600 \
+		-s 64,4097,65536 -o send,write,read "$B_IP" \
+		> /tmp/load.verbs 2>&1
+	LOAD_VERBS+=("$BG_PID")
+	export LOAD_VERBS LOAD_IP
+	busywait 20000 _load_flows "$before" || {
+		cat /tmp/load.*
+		return 1
+	}
+}
+
+_load_flows()
+{
+	[ "$(counter a roce_tx_packets)" -gt $(($1 + 200)) ] &&
+		[ "$(ifstat a tx_bytes)" -gt 1000000 ]
+}
+
+# load_end: after the link has been taken away. The RDMA programs must notice
+# that themselves, with an error, within 15 s; TCP may wait, and is killed.
+load_end()
+{
+	local pid rc=0
+
+	for pid in "${LOAD_VERBS[@]}"; do
+		busywait 15000 _gone "$pid" || {
+			fail "an RDMA program hangs"
+			kill -9 "$pid"
+			rc=1
+		}
+		wait "$pid" && fail "verbs_check saw no error" && rc=1
+	done
+	for pid in "${LOAD_IP[@]}"; do
+		kill "$pid" 2>/dev/null
+		busywait 5000 _gone "$pid" || {
+			fail "an IP program hangs"
+			rc=1
+		}
+		wait "$pid"
+	done
+	[ $rc -eq 0 ] || cat /tmp/load.verbs*
+	return $rc
+}
+
+_gone()
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
+now_ms()
+{
+	local t=${EPOCHREALTIME/./}
+
+	echo $((t / 1000))
+}
+
+# within MS CMD...: CMD must succeed in that time.
+within()
+{
+	local limit=$1 start took rc=0
+
+	shift
+	start=$(now_ms)
+	"$@" || rc=$?
+	took=$(($(now_ms) - start))
+	echo "$*: $took ms"
+	[ $rc -eq 0 ] || return $rc
+	[ $took -le "$limit" ] || fail "$*: $took ms, at most $limit are allowed"
+}
+
+# netdev_gone a|b: the side's netdev does not exist any more.
+netdev_gone()
+{
+	! on "$1" test -e "/sys/class/net/$(dev_of "$1")"
+}
+
+netdevs_gone()
+{
+	netdev_gone a && netdev_gone b
 }
