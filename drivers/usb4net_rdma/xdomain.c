@@ -24,7 +24,9 @@ static const uuid_t u4n_xd_uuid =
 static LIST_HEAD(u4n_xd_links);
 static DEFINE_MUTEX(u4n_xd_links_lock);
 
-static atomic_t u4n_xd_calls;
+/* Calls of the handler that have begun and that have ended */
+static atomic_t u4n_xd_begun;
+static atomic_t u4n_xd_ended;
 static DECLARE_WAIT_QUEUE_HEAD(u4n_xd_idle);
 
 static void u4n_xd_fill(struct u4n_link *l, struct u4n_xd_msg *msg, u32 type,
@@ -145,7 +147,7 @@ static int u4n_xd_handle(const void *buf, size_t size, void *data)
 	const struct u4n_xd_msg *msg = buf;
 	int handled = 0;
 
-	atomic_inc(&u4n_xd_calls);
+	atomic_inc(&u4n_xd_begun);
 	/* answers are for whoever waits for them */
 	if (size >= sizeof(*msg) &&
 	    (msg->type == U4N_XD_HELLO || msg->type == U4N_XD_READY ||
@@ -154,8 +156,8 @@ static int u4n_xd_handle(const void *buf, size_t size, void *data)
 		handled = u4n_xd_answer(msg);
 		mutex_unlock(&u4n_xd_links_lock);
 	}
-	if (atomic_dec_and_test(&u4n_xd_calls))
-		wake_up(&u4n_xd_idle);
+	atomic_inc(&u4n_xd_ended);
+	wake_up(&u4n_xd_idle);
 	return handled;
 }
 
@@ -200,13 +202,21 @@ int u4n_xd_init(void)
  * u4n_xd_exit - undo u4n_xd_init()
  *
  * The core calls the handler without a lock, so it may still be on its way into
- * it, in it, or on its way out. The count covers the middle, the grace period
- * both ends, in which nobody sleeps.
+ * it, in it, or on its way out. It does not sleep on its way, so a grace period
+ * of tasks covers that. What is in it is counted. A grace period is slow, and a
+ * second one is needed only if something was in the handler since the first began.
  */
 void u4n_xd_exit(void)
 {
+	int ended;
+
 	tb_unregister_protocol_handler(&u4n_xd_handler);
+	ended = atomic_read(&u4n_xd_ended);
 	synchronize_rcu_tasks();
-	wait_event(u4n_xd_idle, !atomic_read(&u4n_xd_calls));
+	if (atomic_read(&u4n_xd_begun) == ended)
+		return;
+
+	wait_event(u4n_xd_idle, atomic_read(&u4n_xd_begun) ==
+		   atomic_read(&u4n_xd_ended));
 	synchronize_rcu_tasks();
 }
