@@ -18,7 +18,7 @@
 #	bench.set=NAME		workloads: see sets() below
 #	bench.runs=N		how often each is run
 #	bench.scale=N		percent of the usual number of messages
-#	bench.profile=1		mark the measured passes for the profiler
+#	bench.profile=1		print the kernel's symbols, too
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -38,8 +38,6 @@ scale=$(option scale)
 profile=$(option profile)
 : "${runs:=3}" "${scale:=100}"
 bench=/usb4net/bin/bench
-flags=()
-[ -z "$profile" ] || flags+=(-P)
 
 # Workload and number of messages. These take 50 to 200 million instructions
 # each on the stock stack; multiples of 16 suit the numbers of connections and
@@ -201,7 +199,7 @@ one_run()
 	else
 		args+=(-d "$A_RXE" -g "$gid_a" -c "$B_IP")
 	fi
-	timeout 300 "$bench" "${args[@]}" "${flags[@]}" "$@"
+	timeout 300 "$bench" "${args[@]}" "$@"
 }
 
 # workload NAME MESSAGES: all its runs; the last one counts work items, too,

@@ -10,7 +10,6 @@
  *	-n COUNT	messages of the measured pass; a ping-pong does COUNT/2
  *			round trips
  *	-T		count work items in a further pass
- *	-P		tell a profiler when the measured pass begins and ends
  *
  * Workloads: {send,write,read}_{lat,stream}/SIZE, qps/QUEUE_PAIRS,
  * tcp_stream[/CONNECTIONS], {tcp,udp}_rr/SIZE, ping.
@@ -67,10 +66,7 @@ void *bench_alloc(size_t len)
 	return p;
 }
 
-/*
- * A no-op that the plugin scripts/bench.d/profile knows: it starts (1) and
- * stops (2) counting there.
- */
+/* No-ops that plugin/insns.c knows: it counts instructions between them. */
 static void bench_mark_begin(void)
 {
 	asm volatile("nopl 0x62656e01(%%rax)" ::: "memory");
@@ -251,7 +247,7 @@ static void bench_print(const struct bench *b, const struct bench_counts *c0,
 	printf("\n");
 }
 
-static void bench_client(struct bench *b, uint32_t messages, bool trace, bool mark)
+static void bench_client(struct bench *b, uint32_t messages, bool trace)
 {
 	bool rr = !b->par.stream && b->par.kind != BENCH_READ;
 	struct bench_pass pass = { .count = WARM_BYTES / b->par.size, .full = 1 };
@@ -273,11 +269,9 @@ static void bench_client(struct bench *b, uint32_t messages, bool trace, bool ma
 	pass.laps = b->par.stream ? NULL : laps;
 	bench_order(b, &pass);
 	bench_begin(&before);
-	if (mark)
-		bench_mark_begin();
+	bench_mark_begin();
 	b->ops->client(b, &pass);
-	if (mark)
-		bench_mark_end();
+	bench_mark_end();
 	bench_end(&after);
 	bench_barrier(b);
 	if (pass.laps)
@@ -302,12 +296,12 @@ int main(int argc, char **argv)
 {
 	struct bench b = { 0 };
 	uint32_t messages = 1000;
-	bool trace = false, mark = false;
+	bool trace = false;
 	const char *workload = NULL;
 	int opt;
 
 	signal(SIGPIPE, SIG_IGN);
-	while ((opt = getopt(argc, argv, "sw:d:g:c:r:R:n:TP")) != -1) {
+	while ((opt = getopt(argc, argv, "sw:d:g:c:r:R:n:T")) != -1) {
 		switch (opt) {
 		case 's':
 			b.is_server = true;
@@ -334,9 +328,6 @@ int main(int argc, char **argv)
 		case 'T':
 			trace = true;
 			break;
-		case 'P':
-			mark = true;
-			break;
 		default:
 			return 2;
 		}
@@ -351,6 +342,6 @@ int main(int argc, char **argv)
 		bench_fork_server(&b);
 	else
 		b.sock = bench_connect(b.host, SOCK_STREAM, BENCH_PORT);
-	bench_client(&b, messages, trace, mark);
+	bench_client(&b, messages, trace);
 	return 0;
 }
