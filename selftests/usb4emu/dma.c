@@ -30,7 +30,7 @@ bool emu_desc_get(struct emu_router *rt, const struct emu_ring *ring, struct emu
 	d->slot = (u32 *)(desc + 1);
 	/* The driver wrote the address before the doorbell that got us here. */
 	d->word = le32_to_cpu(env_load_acquire(d->slot));
-	d->phys = le64_to_cpu(*(volatile u64 *)desc);
+	d->phys = le64_to_cpu(env_read_once(desc));
 	return true;
 }
 

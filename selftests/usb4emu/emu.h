@@ -103,9 +103,17 @@ struct emu_port {
 	u64 retries;
 };
 
-#define EMU_CTL_STATS(S)				\
-	S(reads) S(writes) S(xdomain) S(errors)		\
-	S(bad_crc) S(bad_length) S(unknown) S(unsent) S(queue_full)
+struct emu_ctl_stats {
+	u64 reads;
+	u64 writes;
+	u64 xdomain;
+	u64 errors;
+	u64 bad_crc;
+	u64 bad_length;
+	u64 unknown;
+	u64 unsent;
+	u64 queue_full;
+};
 
 struct emu_stats {
 	u64 mmio_reads;
@@ -113,10 +121,7 @@ struct emu_stats {
 	u64 msis;
 	u64 guest_errors;
 	u64 dma_errors;
-	struct {
-#define EMU_STAT_FIELD(name)	u64 name;
-		EMU_CTL_STATS(EMU_STAT_FIELD)
-	} ctl;
+	struct emu_ctl_stats ctl;
 };
 
 struct emu_router {

@@ -27,7 +27,10 @@
 
 #define env_zalloc(size)		kvzalloc(size, GFP_KERNEL)
 #define env_free(ptr)			kvfree(ptr)
+#define env_read_once(ptr)		READ_ONCE(*(ptr))
+/* A descriptor's word is read before the rest of it. */
 #define env_load_acquire(ptr)		smp_load_acquire(ptr)
+/* A descriptor's word becomes visible after the frame it tells of. */
 #define env_store_release(ptr, val)	smp_store_release(ptr, val)
 
 #else /* user space */
@@ -53,8 +56,14 @@ typedef signed long long s64;
 #define BIT_ULL(nr)		(1ULL << (nr))
 #define GENMASK(h, l)		((~0U << (l)) & (~0U >> (31 - (h))))
 #define ARRAY_SIZE(arr)		(sizeof(arr) / sizeof((arr)[0]))
-#define ALIGN(x, a)		(((x) + (a) - 1) & ~((typeof(x))(a) - 1))
-#define __printf(a, b)		__attribute__((format(printf, a, b)))
+#define ALIGN(x, n) ({			\
+	typeof(x) _align_n = (n);	\
+	((x) + _align_n - 1) & ~(_align_n - 1); })
+#ifndef __packed
+#define __packed		__attribute__((__packed__))
+#endif
+#define __printf(a, b)		__attribute__((__format__(printf, a, b)))
+#define __noreturn		__attribute__((__noreturn__))
 
 #define min(a, b) ({			\
 	typeof(a) _min_a = (a);		\
@@ -66,6 +75,8 @@ typedef signed long long s64;
 	typeof(b) _max_b = (b);		\
 	_max_a > _max_b ? _max_a : _max_b; })
 
+#define min_t(type, a, b)	min((type)(a), (type)(b))
+
 #define cpu_to_be32(x)		htobe32(x)
 #define be32_to_cpu(x)		be32toh(x)
 #define cpu_to_le32(x)		htole32(x)
@@ -75,6 +86,7 @@ typedef signed long long s64;
 
 #define env_zalloc(size)	calloc(1, size)
 #define env_free(ptr)		free(ptr)
+#define env_read_once(ptr)	__atomic_load_n(ptr, __ATOMIC_RELAXED)
 #define env_load_acquire(ptr)	__atomic_load_n(ptr, __ATOMIC_ACQUIRE)
 #define env_store_release(ptr, val) __atomic_store_n(ptr, val, __ATOMIC_RELEASE)
 

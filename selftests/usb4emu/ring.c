@@ -62,9 +62,11 @@ void emu_tx_stop(struct emu_router *rt, u32 hop)
 /* The length is the guest's: cut what does not fit and mark it, as hardware. */
 static u32 emu_rx_word(const struct emu_ring *rx, u32 *len, u32 sof, u32 eof)
 {
-	u32 max = rx->frame_size ? min((u32)rx->frame_size, (u32)DESC_MAX_FRAME) : DESC_MAX_FRAME;
 	u32 flags = DESC_COMPLETED;
+	u32 max = DESC_MAX_FRAME;
 
+	if (rx->frame_size && rx->frame_size < max)
+		max = rx->frame_size;
 	if (*len > max) {
 		*len = max;
 		flags |= DESC_OVERRUN;

@@ -10,6 +10,7 @@
 #define EMU_LANE_SPEED_GEN3	0xc
 #define EMU_LANE_SPEED_GEN4	0xe
 #define EMU_LANE_TARGET		(0xc | 1 << 4)	/* Gen 3 or better, one lane */
+#define EMU_LANE_WRITE		0x4000dcff	/* targets, CLx, disable, bonding, PMS */
 
 /**
  * struct emu_cfg_reg - dwords of a configuration space
@@ -32,6 +33,7 @@ struct emu_cfg_reg {
 struct emu_cfg_table {
 	const struct emu_cfg_reg *regs;
 	u32 count;
+	const struct emu_cfg_table *base;	/* searched after @regs */
 };
 
 /* Router operations */
@@ -62,7 +64,7 @@ static void emu_router_op(struct emu_router *rt, u32 adapter, u32 off, u32 old)
 	if ((op & RTR_OP_OPCODE) == RTR_OP_BUFFER_ALLOC)
 		status = emu_op_buffer_alloc(rt);
 	rt->cs[RTR_OP] = (op & RTR_OP_OPCODE) | status;
-	emu_dbg(rt->e, "router %u: operation %#x%s", rt->nr, op & RTR_OP_OPCODE,
+	emu_dbg(rt->e, "router %u: operation %#x%s", rt->nr, (u32)(op & RTR_OP_OPCODE),
 		status ? " not supported" : "");
 }
 
@@ -128,30 +130,30 @@ static void emu_port_control(struct emu_router *rt, u32 adapter, u32 off, u32 ol
 	emu_port_bounce(rt, port);
 }
 
-#define EMU_ADAPTER_COMMON						\
-	{ 0x00, 1, CFG_ID, 0, NULL },					\
-	{ ADP_CS_4, 1, ADP_CS_4_TOTAL(EMU_TOTAL_BUFFERS),		\
-	  ADP_CS_4_NFC | ADP_CS_4_LCK, NULL }
+static const struct emu_cfg_reg emu_adapter_regs[] = {
+	{ 0x00, 1, CFG_ID, 0, NULL },
+	{ ADP_CS_4, 1, ADP_CS_4_TOTAL(EMU_TOTAL_BUFFERS), ADP_CS_4_NFC | ADP_CS_4_LCK, NULL },
+};
 
 static const struct emu_cfg_reg emu_nhi_regs[] = {
-	EMU_ADAPTER_COMMON,
 	{ ADP_CS_1, 1, 1 << 24, 0, NULL },
 	{ ADP_CS_2, 1, ADP_TYPE_NHI, 0, NULL },
 	{ ADP_CS_5, 1, 0, ADP_CS_5_LCA, NULL },
 };
 
-#define EMU_LANE_COMMON							\
-	EMU_ADAPTER_COMMON,						\
-	{ ADP_CS_1, 1, LANE_CAP | 1 << 24, 0, NULL },			\
-	{ ADP_CS_2, 1, ADP_TYPE_LANE, 0, NULL },			\
-	{ ADP_CS_5, 1, (EMU_LANE_HOPS - 1) | (EMU_LANE_HOPS - 1) << 11 | ADP_CS_5_DHP, \
-	  ADP_CS_5_LCA | ADP_CS_5_DHP, emu_adapter_hotplug },		\
-	{ LANE_CS_1, 1, EMU_LANE_TARGET, 0x4000dcff, emu_lane_written },	\
-	{ ADP_TMU, 1, CAP_TMU << 8, 0, NULL },				\
-	{ ADP_TMU + 1, 9, 0, ~0U, NULL }
+static const struct emu_cfg_reg emu_lane_regs[] = {
+	{ ADP_CS_1, 1, LANE_CAP | 1 << 24, 0, NULL },
+	{ ADP_CS_2, 1, ADP_TYPE_LANE, 0, NULL },
+	{ ADP_CS_5, 1, (EMU_LANE_HOPS - 1) | (EMU_LANE_HOPS - 1) << 11 | ADP_CS_5_DHP,
+	  ADP_CS_5_LCA | ADP_CS_5_DHP, emu_adapter_hotplug },
+	{ LANE_CAP, 1, ADP_TMU | CAP_LANE << 8 | 3 << 20, 0, NULL },
+	{ LANE_CS_1, 1, EMU_LANE_TARGET, EMU_LANE_WRITE, emu_lane_written },
+	{ ADP_TMU, 1, CAP_TMU << 8, 0, NULL },
+	{ ADP_TMU + 1, 9, 0, ~0U, NULL },
+};
 
+/* The first lane has the port's capability between its own and the TMU's. */
 static const struct emu_cfg_reg emu_lane0_regs[] = {
-	EMU_LANE_COMMON,
 	{ LANE_CAP, 1, PORT_CAP | CAP_LANE << 8 | 3 << 20, 0, NULL },
 	{ PORT_CAP, 1, ADP_TMU | CAP_USB4 << 8, 0, NULL },
 	{ PORT_CS_1, 1, 0, ~0U, emu_sideband },
@@ -160,31 +162,54 @@ static const struct emu_cfg_reg emu_lane0_regs[] = {
 	{ PORT_CS_19, 1, 0, ~0U, emu_port_control },
 };
 
-static const struct emu_cfg_reg emu_lane1_regs[] = {
-	EMU_LANE_COMMON,
-	{ LANE_CAP, 1, ADP_TMU | CAP_LANE << 8 | 3 << 20, 0, NULL },
+static const struct emu_cfg_table emu_router_table = {
+	emu_router_regs, ARRAY_SIZE(emu_router_regs), NULL
 };
 
-#define EMU_TABLE(t)	{ t, ARRAY_SIZE(t) }
-
-static const struct emu_cfg_table emu_router_table = EMU_TABLE(emu_router_regs);
-
-static const struct emu_cfg_table emu_adapter_tables[EMU_NR_ADAPTERS] = {
-	[1] = EMU_TABLE(emu_lane0_regs),
-	[2] = EMU_TABLE(emu_lane1_regs),
-	[3] = EMU_TABLE(emu_lane0_regs),
-	[4] = EMU_TABLE(emu_lane1_regs),
-	[EMU_NHI_ADAPTER] = EMU_TABLE(emu_nhi_regs),
+static const struct emu_cfg_table emu_adapter_table = {
+	emu_adapter_regs, ARRAY_SIZE(emu_adapter_regs), NULL
 };
+
+static const struct emu_cfg_table emu_nhi_table = {
+	emu_nhi_regs, ARRAY_SIZE(emu_nhi_regs), &emu_adapter_table
+};
+
+static const struct emu_cfg_table emu_lane1_table = {
+	emu_lane_regs, ARRAY_SIZE(emu_lane_regs), &emu_adapter_table
+};
+
+static const struct emu_cfg_table emu_lane0_table = {
+	emu_lane0_regs, ARRAY_SIZE(emu_lane0_regs), &emu_lane1_table
+};
+
+static const struct emu_cfg_table *const emu_adapter_tables[EMU_NR_ADAPTERS] = {
+	NULL, &emu_lane0_table, &emu_lane1_table, &emu_lane0_table, &emu_lane1_table,
+	&emu_nhi_table
+};
+
+static const struct emu_cfg_reg *emu_cfg_find(const struct emu_cfg_table *table, u32 off)
+{
+	u32 i;
+
+	for (; table; table = table->base)
+		for (i = 0; i < table->count; i++) {
+			const struct emu_cfg_reg *reg = &table->regs[i];
+
+			if (off >= reg->first && off < (u32)reg->first + reg->count)
+				return reg;
+		}
+	return NULL;
+}
 
 static void emu_cfg_reset(const struct emu_cfg_table *table, u32 *cs)
 {
-	u32 i, j;
+	const struct emu_cfg_reg *reg;
+	u32 off;
 
-	memset(cs, 0, CFG_DWORDS * sizeof(*cs));
-	for (i = 0; i < table->count; i++)
-		for (j = 0; j < table->regs[i].count; j++)
-			cs[table->regs[i].first + j] = table->regs[i].reset;
+	for (off = 0; off < CFG_DWORDS; off++) {
+		reg = emu_cfg_find(table, off);
+		cs[off] = reg ? reg->reset : 0;
+	}
 }
 
 static void emu_adapter_reset(struct emu_router *rt, u32 adapter)
@@ -193,7 +218,7 @@ static void emu_adapter_reset(struct emu_router *rt, u32 adapter)
 	u32 hops = rt->e->cfg.hop_count - 1;
 	u32 *cs = rt->adapter[adapter];
 
-	emu_cfg_reset(&emu_adapter_tables[adapter], cs);
+	emu_cfg_reset(emu_adapter_tables[adapter], cs);
 	cs[ADP_CS_2] |= version << 24;
 	cs[ADP_CS_3] = adapter << 20;
 	if (adapter == EMU_NHI_ADAPTER)
@@ -258,26 +283,23 @@ static void emu_hop_write(struct emu_router *rt, u32 adapter, u32 off, u32 val)
 void emu_cfg_write(struct emu_router *rt, u32 space, u32 adapter, u32 off, u32 val)
 {
 	const struct emu_cfg_table *table = &emu_router_table;
+	const struct emu_cfg_reg *reg;
 	u32 *cs = rt->cs;
-	u32 i, old;
+	u32 old;
 
 	if (space == SPACE_HOPS) {
 		emu_hop_write(rt, adapter, off, val);
 		return;
 	}
 	if (space == SPACE_PORT) {
-		table = &emu_adapter_tables[adapter];
+		table = emu_adapter_tables[adapter];
 		cs = rt->adapter[adapter];
 	}
-	for (i = 0; i < table->count; i++) {
-		const struct emu_cfg_reg *reg = &table->regs[i];
-
-		if (off < reg->first || off >= (u32)reg->first + reg->count)
-			continue;
-		old = cs[off];
-		cs[off] = (old & ~reg->write) | (val & reg->write);
-		if (reg->written)
-			reg->written(rt, adapter, off, old);
+	reg = emu_cfg_find(table, off);
+	if (!reg)
 		return;
-	}
+	old = cs[off];
+	cs[off] = (old & ~reg->write) | (val & reg->write);
+	if (reg->written)
+		reg->written(rt, adapter, off, old);
 }

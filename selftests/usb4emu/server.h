@@ -41,7 +41,7 @@ struct client {
 
 #define SERVER_MAX_CONTROL	16
 #define CONTROL_LINE		256
-#define CONTROL_MAX_REPLY	(1 << 20)
+#define CONTROL_MAX_REPLY	0x100000
 
 /* A client of the control socket. */
 struct control {

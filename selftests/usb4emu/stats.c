@@ -42,6 +42,29 @@ static void emu_stats_ports(struct emu_router *rt, struct emu_out *out)
 			rt->nr, emu_port_adapter(i), rt->port[i].retries);
 }
 
+static void emu_stats_ctl(struct emu_router *rt, struct emu_out *out)
+{
+	const struct emu_ctl_stats *ctl = &rt->stats.ctl;
+	const struct {
+		const char *name;
+		u64 val;
+	} lines[] = {
+		{ "reads", ctl->reads },
+		{ "writes", ctl->writes },
+		{ "xdomain", ctl->xdomain },
+		{ "errors", ctl->errors },
+		{ "bad_crc", ctl->bad_crc },
+		{ "bad_length", ctl->bad_length },
+		{ "unknown", ctl->unknown },
+		{ "unsent", ctl->unsent },
+		{ "queue_full", ctl->queue_full },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(lines); i++)
+		emu_out(out, "%u.ctl.%s %llu\n", rt->nr, lines[i].name, lines[i].val);
+}
+
 void emu_stats_print(struct emu_router *rt, struct emu_out *out)
 {
 	const struct emu_stats *s = &rt->stats;
@@ -51,8 +74,7 @@ void emu_stats_print(struct emu_router *rt, struct emu_out *out)
 		r, s->mmio_reads, r, s->mmio_writes, r, s->msis);
 	emu_out(out, "%u.guest_errors %llu\n%u.dma_errors %llu\n",
 		r, s->guest_errors, r, s->dma_errors);
-#define EMU_STAT_PRINT(name) emu_out(out, "%u.ctl." #name " %llu\n", r, s->ctl.name);
-	EMU_CTL_STATS(EMU_STAT_PRINT)
+	emu_stats_ctl(rt, out);
 	emu_stats_ports(rt, out);
 	for (hop = 0; hop < rt->e->cfg.hop_count; hop++) {
 		if (rt->tx[hop].used)

@@ -38,18 +38,18 @@ int vfu_map(struct vfu_dev *dev, u32 flags, u64 offset, u64 addr, u64 size, int 
 	void *ptr;
 
 	if (!size || addr + size < addr || !(flags & (VFU_DMA_READ | VFU_DMA_WRITE)))
-		return EINVAL;
+		return -EINVAL;
 	if (fd < 0)
 		return 0;	/* ROM and the like: not memory for us */
 	if (vfu_overlaps(dev, addr, size))
-		return EEXIST;
+		return -EEXIST;
 	if (dev->nr_maps == VFU_MAX_MAPS)
-		return ENOSPC;
+		return -ENOSPC;
 	if (!vfu_file_covers(fd, offset, size))
-		return EINVAL;
+		return -EINVAL;
 	ptr = mmap(NULL, size, prot, MAP_SHARED, fd, offset);
 	if (ptr == MAP_FAILED)
-		return errno;
+		return -errno;
 	map = &dev->maps[dev->nr_maps++];
 	map->addr = addr;
 	map->size = size;

@@ -100,7 +100,7 @@ struct vfu_region_access {
 	u32 count;
 };
 
-/* A handler returns an errno for the reply, and the length of its body. */
+/* A handler returns 0 or a negative errno, and the length of the reply's body. */
 struct vfu_handler {
 	u32 min_body;
 	int (*run)(struct vfu_dev *dev, struct vfu_message *msg, u8 *out, u32 *out_len);
@@ -112,7 +112,7 @@ static int vfu_version(struct vfu_dev *dev, struct vfu_message *msg, u8 *out, u3
 
 	memcpy(&version, msg->body, sizeof(version));
 	if (version.major)
-		return EINVAL;
+		return -EINVAL;
 	version.minor = 0;
 	memcpy(out, &version, sizeof(version));
 	memcpy(out + sizeof(version), VFU_VERSION_JSON, sizeof(VFU_VERSION_JSON));
@@ -128,7 +128,7 @@ static int vfu_dma_map(struct vfu_dev *dev, struct vfu_message *msg, u8 *out, u3
 
 	memcpy(&map, msg->body, sizeof(map));
 	if (msg->nr_fds > 1)
-		return EINVAL;
+		return -EINVAL;
 	ret = vfu_map(dev, map.flags, map.offset, map.addr, map.size,
 		      msg->nr_fds ? msg->fds[0] : -1);
 	if (!ret)
@@ -142,7 +142,7 @@ static int vfu_dma_unmap(struct vfu_dev *dev, struct vfu_message *msg, u8 *out, 
 
 	memcpy(&unmap, msg->body, sizeof(unmap));
 	if (unmap.flags & ~VFU_UNMAP_ALL)
-		return EINVAL;
+		return -EINVAL;
 	if (unmap.flags & VFU_UNMAP_ALL)
 		vfu_unmap_all(dev);
 	else
@@ -183,7 +183,7 @@ static int vfu_get_region_info(struct vfu_dev *dev, struct vfu_message *msg, u8 
 
 	memcpy(&info, msg->body, sizeof(info));
 	if (info.index >= VFU_NR_REGIONS)
-		return EINVAL;
+		return -EINVAL;
 	info.argsz = sizeof(info);
 	info.size = vfu_region_size(info.index);
 	info.flags = info.size ? VFU_REGION_READ_WRITE : 0;
@@ -200,7 +200,7 @@ static int vfu_get_irq_info(struct vfu_dev *dev, struct vfu_message *msg, u8 *ou
 
 	memcpy(&info, msg->body, sizeof(info));
 	if (info.index >= VFU_NR_IRQS)
-		return EINVAL;
+		return -EINVAL;
 	info.argsz = sizeof(info);
 	info.flags = 0;
 	info.count = 0;
@@ -247,17 +247,17 @@ static int vfu_set_irqs(struct vfu_dev *dev, struct vfu_message *msg, u8 *out, u
 
 	memcpy(&set, msg->body, sizeof(set));
 	if (set.index >= VFU_NR_IRQS || !(set.flags & VFU_SET_TRIGGER))
-		return EINVAL;
+		return -EINVAL;
 	if (set.index != dev->irq_index)
-		return set.count ? EINVAL : 0;
+		return set.count ? -EINVAL : 0;
 	if (set.start > dev->nr_irqs || set.count > dev->nr_irqs - set.start)
-		return EINVAL;
+		return -EINVAL;
 	if ((set.flags & VFU_SET_NONE) && !set.count) {
 		vfu_close_irqs(dev);
 		return 0;
 	}
 	if (!(set.flags & VFU_SET_EVENTFD) || msg->nr_fds > set.count)
-		return EINVAL;
+		return -EINVAL;
 	for (i = 0; i < set.count; i++) {
 		vfu_close_irq(dev, set.start + i);
 		if (i < msg->nr_fds)
@@ -293,11 +293,11 @@ static int vfu_region_read(struct vfu_dev *dev, struct vfu_message *msg, u8 *out
 
 	memcpy(&access, msg->body, sizeof(access));
 	if (!vfu_access_valid(&access))
-		return EINVAL;
+		return -EINVAL;
 	memset(data, 0, access.count);
 	if (access.region == VFU_REGION_BAR0) {
 		if (access.count > sizeof(val))
-			return EINVAL;
+			return -EINVAL;
 		val = emu_mmio_read(dev->e, dev->nr, access.offset, access.count);
 		memcpy(data, &val, access.count);
 	} else if (access.region == VFU_REGION_CONFIG) {
@@ -315,9 +315,9 @@ static int vfu_region_write(struct vfu_dev *dev, struct vfu_message *msg, u8 *ou
 
 	memcpy(&access, msg->body, sizeof(access));
 	if (!vfu_access_valid(&access) || msg->len - sizeof(access) < access.count)
-		return EINVAL;
+		return -EINVAL;
 	if (access.count > sizeof(val))
-		return EINVAL;
+		return -EINVAL;
 	memcpy(&val, msg->body + sizeof(access), access.count);
 	if (access.region == VFU_REGION_BAR0)
 		emu_mmio_write(dev->e, dev->nr, access.offset, val, access.count);
@@ -352,12 +352,12 @@ static int vfu_run(struct vfu_dev *dev, struct vfu_message *msg, u8 *out, u32 *o
 	const struct vfu_handler *handler;
 
 	if (msg->hdr.cmd >= VFU_NR_CMDS || !vfu_handlers[msg->hdr.cmd].run)
-		return ENOTSUP;
+		return -ENOTSUP;
 	if (!dev->negotiated && msg->hdr.cmd != VFU_VERSION)
-		return EPROTO;
+		return -EPROTO;
 	handler = &vfu_handlers[msg->hdr.cmd];
 	if (msg->len < handler->min_body)
-		return EINVAL;
+		return -EINVAL;
 	return handler->run(dev, msg, out, out_len);
 }
 
@@ -378,7 +378,7 @@ u32 vfu_handle(struct vfu_dev *dev, struct vfu_message *msg, struct vfu_reply *r
 	reply->hdr.cmd = msg->hdr.cmd;
 	reply->hdr.size = sizeof(reply->hdr) + len;
 	reply->hdr.flags = VFU_FLAG_REPLY | (err ? VFU_FLAG_ERROR : 0);
-	reply->hdr.error = err;
+	reply->hdr.error = -err;
 	return reply->hdr.size;
 }
 

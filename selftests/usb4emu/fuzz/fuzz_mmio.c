@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	u8 mode = fuzz_u8(&in);
 	struct emu *e = fuzz_start(mode & 1, mode & 2);
 
-	fuzz_bytes(&in, fuzz_mem, min(in.len, (size_t)64));
+	fuzz_bytes(&in, fuzz_mem, min_t(size_t, in.len, 64));
 	while (in.len)
 		fuzz_record(e, &in);
 	fuzz_stop(e);

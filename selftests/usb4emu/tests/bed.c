@@ -78,7 +78,7 @@ void bed_start(u32 nr_hosts, const char *args)
 {
 	u32 i;
 
-	strcpy(bed_path, "/tmp/usb4emu-test.XXXXXX");
+	snprintf(bed_path, sizeof(bed_path), "/tmp/usb4emu-test.XXXXXX");
 	check(mkdtemp(bed_path));
 	for (i = 0; i < nr_hosts; i++) {
 		memset(&hosts[i], 0, sizeof(hosts[i]));

@@ -63,9 +63,11 @@ extern struct host hosts[BED_MAX_HOSTS];
 void bed_start(u32 nr_hosts, const char *args);
 void bed_stop(void);
 /* A line to the control socket; returns the data lines, fails on an error. */
-const char *bed_cmd(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+__printf(1, 2)
+const char *bed_cmd(const char *fmt, ...);
 /* Returns the text after "error: ", NULL if there was none. */
-const char *bed_cmd_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+__printf(1, 2)
+const char *bed_cmd_error(const char *fmt, ...);
 u64 bed_stat(const char *key);
 int bed_control_open(void);
 const char *bed_dir(void);

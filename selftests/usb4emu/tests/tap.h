@@ -5,7 +5,7 @@
 #ifndef USB4EMU_TESTS_TAP_H
 #define USB4EMU_TESTS_TAP_H
 
-#include <stdbool.h>
+#include "../env.h"
 
 struct tap_test {
 	const char *name;
@@ -16,8 +16,8 @@ struct tap_test {
 #define TAP_GROUP(group, ...)	\
 	const struct tap_test group[] = { __VA_ARGS__, { 0 } }
 
-void tap_fail(const char *file, int line, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4), noreturn));
+__printf(3, 4) __noreturn
+void tap_fail(const char *file, int line, const char *fmt, ...);
 
 /* Called before a failed test ends: say what is known, clean up. */
 void tap_failed(void);

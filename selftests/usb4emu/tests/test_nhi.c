@@ -14,7 +14,7 @@ static void nhi_reports_caps(void)
 	};
 	u32 i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		bed_start(1, cases[i].args);
 		host_start(&hosts[0]);
 		check_eq(host_read(&hosts[0], NHI_CAPS), cases[i].caps);
@@ -95,7 +95,7 @@ static void nhi_checks_access_size(void)
 
 	bed_start(1, NULL);
 	host_start(&hosts[0]);
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		req.off = NHI_DMA_MISC + bad[i].off;
 		req.count = bad[i].size;
 		req.val = 0x55;

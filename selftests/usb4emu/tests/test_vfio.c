@@ -57,7 +57,8 @@ static void vfio_describes_device(void)
 		check_eq(region.flags, sizes[i] ? 3 : 0);
 	}
 	region.index = 9;
-	check_eq(host_request(&hosts[0], CMD_REGION_INFO, &region, 32, NULL, 0, NULL, NULL), EINVAL);
+	check_eq(host_request(&hosts[0], CMD_REGION_INFO, &region, 32, NULL, 0, NULL, NULL),
+		 EINVAL);
 	for (i = 0; i < 5; i++) {
 		memset(irq, 0, sizeof(irq));
 		irq[2] = i;
@@ -121,13 +122,13 @@ static void vfio_refuses_nonsense(void)
 
 	bed_start(1, NULL);
 	host_start(h);
-	for (i = 0; i < sizeof(access) / sizeof(access[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(access); i++) {
 		check_eq(host_request(h, CMD_REGION_READ, &access[i], 16, NULL, 0, NULL, NULL),
 			 EINVAL);
 		check_eq(host_request(h, CMD_REGION_WRITE, &access[i], 20, NULL, 0, NULL, NULL),
 			 EINVAL);
 	}
-	for (i = 0; i < sizeof(irqs) / sizeof(irqs[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(irqs); i++)
 		check_eq(host_request(h, CMD_SET_IRQS, irqs[i], 20, NULL, 0, NULL, NULL), EINVAL);
 	/* Bodies too short for their command, commands that are none */
 	for (i = CMD_DMA_MAP; i <= CMD_REGION_WRITE; i++)
@@ -152,7 +153,7 @@ static void vfio_drops_bad_stream(void)
 	u32 i;
 
 	bed_start(1, NULL);
-	for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(headers); i++) {
 		host_start(h);
 		check(send(h->sock, headers[i], 16, 0) == 16);
 		check_eq(recv(h->sock, &c, 1, 0), 0);
@@ -185,7 +186,7 @@ static void vfio_waits_for_slow_client(void)
 /* A posted write has no reply and takes effect before what follows. */
 static void vfio_posts_writes(void)
 {
-	struct { u32 hdr[4]; u64 off; u32 region, count, val; } __attribute__((packed)) w = {
+	struct { u32 hdr[4]; u64 off; u32 region, count, val; } __packed w = {
 		{ 0x000a0007, 36, 0x10, 0 }, NHI_DMA_MISC, 0, 4, 0x12345,
 	};
 	struct host *h = &hosts[0];
