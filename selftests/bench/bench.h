@@ -86,8 +86,9 @@ struct bench {
 /* Everything that is read before and after the messages. */
 struct bench_counts {
 	uint64_t ns;
-	uint64_t idle_ns;
 	uint64_t switches;
+	/* time the emulator took, where it runs inside the guest's kernel */
+	uint64_t own_ns;
 	struct bench_dev {
 		uint64_t mmio_reads;
 		uint64_t mmio_writes;

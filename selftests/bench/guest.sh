@@ -202,18 +202,14 @@ one_run()
 	timeout 300 "$bench" "${args[@]}" "$@"
 }
 
-# workload NAME MESSAGES: all its runs; the last one counts work items, too,
-# where the kernel can do that.
+# workload NAME MESSAGES: all its runs. Work items are counted where the kernel
+# can do that.
 workload()
 {
-	local run trace
+	local trace=()
 
-	for run in $(seq "$runs"); do
-		trace=()
-		if [ "$run" = "$runs" ] && [ -z "$profile" ] &&
-			[ "$BED" = qemu ]; then
-			trace=(-T)
-		fi
+	[ -n "$profile" ] || [ "$BED" != qemu ] || trace=(-T)
+	for _ in $(seq "$runs"); do
 		one_run "$1" "$2" "${trace[@]}" || return
 	done
 }

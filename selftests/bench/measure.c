@@ -41,30 +41,14 @@ static uint64_t bench_switches(void)
 	return v;
 }
 
-/*
- * Time in which the processor had nothing to do. With instructions counted in
- * place of time it is not made of instructions, so it is subtracted.
- */
-static uint64_t bench_idle(void)
-{
-	FILE *f = fopen("/proc/timer_list", "r");
-	unsigned long long v, sum = 0;
-	char line[512];
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, " .idle_sleeptime : %llu", &v) == 1)
-			sum += v;
-	if (f)
-		fclose(f);
-	return sum;
-}
-
 static void bench_count_line(struct bench_counts *c, const char *line)
 {
 	unsigned long long v;
 	unsigned int r, hop;
 	char key[64];
 
+	if (sscanf(line, "um.own_ns %llu", &v) == 1)
+		c->own_ns = v;
 	if (sscanf(line, "%u.%63s %llu", &r, key, &v) != 3 || r > 1)
 		return;
 	if (!strcmp(key, "mmio_reads"))
@@ -87,6 +71,7 @@ static void bench_devices(struct bench_counts *c)
 	FILE *f;
 
 	memset(c->dev, 0, sizeof(c->dev));
+	c->own_ns = 0;
 	if (!cmd)
 		return;
 	f = popen(cmd, "r");
@@ -102,14 +87,12 @@ void bench_begin(struct bench_counts *c)
 	bench_devices(c);
 	usleep(SETTLE_US);
 	c->switches = bench_switches();
-	c->idle_ns = bench_idle();
 	c->ns = bench_now();
 }
 
 void bench_end(struct bench_counts *c)
 {
 	c->ns = bench_now();
-	c->idle_ns = bench_idle();
 	c->switches = bench_switches();
 	usleep(SETTLE_US);
 	bench_devices(c);
