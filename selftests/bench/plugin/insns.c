@@ -23,10 +23,13 @@
 #include <string.h>
 
 /*
- * What is used of QEMU's plugin interface, version 4; distributions do not
- * package its header.
+ * What is used of QEMU's plugin interface; distributions do not package its
+ * header. Version 7, from QEMU 11.1 on, has other callbacks; for an older QEMU
+ * build with -DPLUGIN_VERSION=4.
  */
-#define PLUGIN_VERSION		4
+#ifndef PLUGIN_VERSION
+#define PLUGIN_VERSION		7
+#endif
 #define PLUGIN_ADD_U64		0
 #define PLUGIN_CB_NO_REGS	0
 
@@ -40,8 +43,14 @@ struct plugin_u64 {
 	size_t offset;
 };
 
+#if PLUGIN_VERSION >= 7
+#define PLUGIN_TB_ARGS(tb)	struct qemu_plugin_tb *tb, void *udata
+#else
+#define PLUGIN_TB_ARGS(tb)	uint64_t udata, struct qemu_plugin_tb *tb
+#endif
+
 void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id,
-	void (*cb)(uint64_t id, struct qemu_plugin_tb *tb));
+	void (*cb)(PLUGIN_TB_ARGS(tb)), void *udata);
 void qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(struct qemu_plugin_tb *tb,
 	int op, struct plugin_u64 entry, uint64_t imm);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
@@ -120,7 +129,7 @@ static void end(unsigned int vcpu, void *udata)
 	fflush(out);
 }
 
-static void translate(uint64_t id, struct qemu_plugin_tb *tb)
+static void translate(PLUGIN_TB_ARGS(tb))
 {
 	size_t n = qemu_plugin_tb_n_insns(tb), i;
 	struct plugin_u64 entry = {
@@ -130,7 +139,7 @@ static void translate(uint64_t id, struct qemu_plugin_tb *tb)
 	struct qemu_plugin_insn *insn;
 	uint8_t data[MARK_LEN];
 
-	(void)id;
+	(void)udata;
 	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(tb, PLUGIN_ADD_U64,
 							  entry, n);
 	if (qemu_plugin_tb_vaddr(tb) & KERNEL)
@@ -166,6 +175,6 @@ int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc,
 		return -1;
 	}
 	counts = qemu_plugin_scoreboard_new(SLOTS * sizeof(uint64_t));
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate, NULL);
 	return 0;
 }
