@@ -1,0 +1,221 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# RDMA over the link does not pass the IP stack, and what says so is true: with
+# the patched rdma_rxe the packets of a transfer are counted by the driver's
+# RoCE link and not by IP and UDP; with the kernel's own rdma_rxe on the same
+# netdevs it is the other way round.
+#
+# perftest itself sets up its connection over TCP, so IP is allowed that many
+# packets. UDP is allowed none.
+#
+# beds: uml qemu
+# topology: netns
+# timeout: 300
+# runs: uml qemu:smoke
+# uml-mode: real
+
+# shellcheck source=selftests/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/traffic.sh
+. "$(dirname "$0")/traffic.sh"
+
+size=65536
+iters=200
+[ "$SMOKE" = 1 ] && iters=50
+# 4096 bytes of payload in a packet
+packets=$((size * iters / 4096))
+tcp_packets=200
+
+# gid a|b 4|6: index of the GID of the side's address in the family
+gid()
+{
+	local rxe hex=fd00:0000:0000:0000:0000:0000:0000:000
+
+	[ "$2" = 6 ] || { gid_index "$1"; return; }
+	rxe=$(rxe_of "$1")
+	hex+=$([ "$1" = a ] && echo 1 || echo 2)
+	root_"$1" sh -c "cd /sys/class/infiniband/$rxe/ports/1/gids &&
+		grep -l '^$hex\$' * | head -n 1" | grep .
+}
+
+root_a()
+{
+	"$@"
+}
+
+# ip_count a|b: IPv4 and IPv6 packets that the side has received or sent
+ip_count()
+{
+	on "$1" cat /proc/net/snmp /proc/net/snmp6 | awk '
+		$1 == "Ip:" && !head { for (i = 2; i <= NF; i++)
+			if ($i == "InReceives" || $i == "OutTransmits") c[i] = 1
+			head = 1; next }
+		$1 == "Ip:" { for (i in c) n += $i }
+		$1 == "Ip6InReceives" || $1 == "Ip6OutTransmits" { n += $2 }
+		END { print n }'
+}
+
+# udp_count a|b: UDP datagrams that the side has received or dropped
+udp_count()
+{
+	on "$1" cat /proc/net/snmp /proc/net/snmp6 | awk '
+		$1 == "Udp:" && !head { for (i = 2; i <= NF; i++)
+			if ($i == "InDatagrams" || $i == "NoPorts" ||
+			    $i == "InErrors") c[i] = 1
+			head = 1; next }
+		$1 == "Udp:" { for (i in c) n += $i }
+		$1 ~ /^Udp6(InDatagrams|NoPorts|InErrors)$/ { n += $2 }
+		END { print n }'
+}
+
+# rdma_count a|b NAME: a counter of the rxe device
+rdma_count()
+{
+	local rxe
+
+	rxe=$(rxe_of "$1")
+	root_"$1" cat "/sys/class/infiniband/$rxe/ports/1/hw_counters/$2"
+}
+
+declare -A before
+
+# What the sides count. link_* exist only in the patched rdma_rxe.
+take()
+{
+	local s
+
+	for s in a b; do
+		before[$s.ip]=$(ip_count $s) || return
+		before[$s.udp]=$(udp_count $s) || return
+		before[$s.tx]=$(counter $s roce_tx_packets) || return
+		before[$s.rx]=$(counter $s roce_rx_packets) || return
+		before[$s.to_stack]=$(counter $s roce_rx_to_stack) || return
+		before[$s.netdev_tx]=$(ifstat $s tx_packets) || return
+		before[$s.netdev_rx]=$(ifstat $s rx_packets) || return
+		[ "$1" = stock ] && continue
+		before[$s.rxe_tx]=$(rdma_count $s link_sent_pkts) || return
+		before[$s.rxe_rx]=$(rdma_count $s link_rcvd_pkts) || return
+	done
+}
+
+# since a|b NAME: how much the counter has moved since take()
+since()
+{
+	local now
+
+	case $2 in
+	ip) now=$(ip_count "$1") ;;
+	udp) now=$(udp_count "$1") ;;
+	tx) now=$(counter "$1" roce_tx_packets) ;;
+	rx) now=$(counter "$1" roce_rx_packets) ;;
+	to_stack) now=$(counter "$1" roce_rx_to_stack) ;;
+	netdev_*) now=$(ifstat "$1" "${2#netdev_}_packets") ;;
+	rxe_tx) now=$(rdma_count "$1" link_sent_pkts) ;;
+	rxe_rx) now=$(rdma_count "$1" link_rcvd_pkts) ;;
+	esac
+	echo $((now - before[$1.$2]))
+}
+
+# want a|b NAME -eq|-ge|-le NUMBER
+want()
+{
+	local is
+
+	is=$(since "$1" "$2") || return
+	msg "$1: $2 moved by $is, should be $3 $4"
+	test "$is" "$3" "$4" || fail "$1: $2 moved by $is, not $3 $4"
+}
+
+# From A to B: the client writes.
+transfer()
+{
+	local tool=$1 family=$2
+
+	shift 2
+	between b 18515 \
+		"$tool" -F -d "$B_RXE" -x "$(gid b "$family")" -s $size -n "$iters" \
+		-m 4096 "$@" -- \
+		"$tool" -F -d "$A_RXE" -x "$(gid a "$family")" -s $size -n "$iters" \
+		-m 4096 "$@" "$B_IP"
+}
+
+# Counts may come a moment after the transfer's end: the last acknowledgment.
+settled()
+{
+	[ "$(since a rxe_tx)" = "$(since b rxe_rx)" ] &&
+	[ "$(since b rxe_tx)" = "$(since a rxe_rx)" ]
+}
+
+bypassed()
+{
+	local s o
+
+	take ours && transfer "$@" || return
+	busywait 5000 settled
+	want a tx -ge $packets || return
+	want b rx -ge $packets || return
+	# READ is answered by data, everything else by acknowledgments
+	want b tx -ge 1 || return
+	for s in a b; do
+		o=$(other_side $s)
+		want $s udp -eq 0 &&
+		want $s ip -le $tcp_packets &&
+		want $s to_stack -eq 0 &&
+		# the driver, rxe and the netdev's statistics agree
+		want $s rxe_tx -eq "$(since $s tx)" &&
+		want $s rxe_rx -eq "$(since $s rx)" &&
+		want $s rx -eq "$(since "$o" tx)" &&
+		want $s netdev_tx -ge "$(since $s tx)" &&
+		want $s netdev_rx -ge "$(since $s rx)" || return
+	done
+}
+
+through_ip()
+{
+	local s
+
+	take stock && transfer "$@" || return
+	want b udp -ge $packets || return
+	want a udp -ge 1 || return
+	for s in a b; do
+		want $s ip -ge $packets &&
+		want $s tx -eq 0 &&
+		want $s rx -eq 0 || return
+	done
+}
+
+change_rxe()
+{
+	on_a rdma link delete "$A_RXE" &&
+	root_b rdma link delete "$B_RXE" &&
+	mod_unload rdma_rxe &&
+	load_stock_rxe &&
+	rxe_up
+}
+
+# The neighbour's GIDs have to arrive first.
+bypass_ready()
+{
+	local family=$1 sent
+
+	sent=$(rdma_count a link_sent_pkts) || return
+	iters=5 transfer ib_send_bw "$family" -e || return
+	[ "$(rdma_count a link_sent_pkts)" -gt "$sent" ] ||
+		fail "nothing was sent through the link"
+}
+
+ktap_print_header
+ktap_set_plan 10
+run_step "link" link_up
+run_step "modules of the project" load_ours
+run_step "rxe devices" rxe_up
+fix_cpuinfo
+need "bypass is ready, IPv4" busywait 10000 bypass_ready 4
+need "bypass is ready, IPv6" busywait 10000 bypass_ready 6
+check "ib_write_bw does not pass IP, IPv4 GID" bypassed ib_write_bw 4
+check "ib_send_bw does not pass IP, IPv6 GID" bypassed ib_send_bw 6 -e
+run_step "the kernel's own rdma_rxe instead" change_rxe
+check "ib_write_bw passes IP with it, IPv4 GID" through_ip ib_write_bw 4
+check "ib_send_bw passes IP with it, IPv6 GID" through_ip ib_send_bw 6 -e
+ktap_finished
