@@ -7,6 +7,7 @@
 # beds: uml qemu
 # topology: netns
 # timeout: 120
+# runs: uml qemu:topology=pair
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
