@@ -33,7 +33,7 @@ docs_markup()
 	for name in sys.argv[1:]:
 	    try:
 	        docutils.core.publish_doctree(open(name).read(), source_path=name,
-	            settings_overrides={'report_level': 1, 'halt_level': 5,
+	            settings_overrides={'report_level': 2, 'halt_level': 5,
 	                                'warning_stream': sys.stdout})
 	        sys.stdout.flush()
 	    except Exception as e:
@@ -71,7 +71,8 @@ docs_check()
 	need "$n" documentation || return
 	# shellcheck disable=SC2046	# a list of words
 	out=$(docs_markup $(files README 'Documentation/*.rst') 2>&1) || bad=1
-	if [ -n "$out" ]; then
+	out+=${out:+$'\n'}$(docs_tests)
+	if [ -n "${out#$'\n'}" ]; then
 		echo "$out"
 		bad=1
 	fi
@@ -84,6 +85,21 @@ docs_check()
 		bad=1
 	done < <(files 'Documentation/*.rst')
 	return "$bad"
+}
+
+# The table of tests in testing.rst says what the tests' headers say.
+docs_tests()
+{
+	diff <(selftests/bed/suite list | sed -E 's/ +test: */|/; s/ *test-long: */|/; s/ *$//' | sort) \
+	     <(awk '/^   \* - / { name = $3; row = ""; n = 0; next }
+		    name && /^     -/ {
+			if (++n == 3 && name != "Test" && name !~ /`/)
+				print name row
+			sub(/^     - */, "")
+			row = row "|" $0
+		    }' Documentation/testing.rst | sort) |
+		sed -n 's/^< \([^|]*\).*/Documentation\/testing.rst: missing or wrong: \1/p
+			s/^> \([^|]*\).*/Documentation\/testing.rst: there is no such test or run: \1/p'
 }
 
 # Words that begin like a path of this tree, or of the kernel's. What a build makes is not there
@@ -116,13 +132,15 @@ docs_pages()
 
 docs_plant()
 {
-	mkdir -p Documentation scripts
+	mkdir -p Documentation scripts selftests/bed
+	printf '#!/bin/sh\necho "ghost  test: uml  test-long: "\n' > selftests/bed/suite
+	chmod +x selftests/bed/suite
 	printf 'all: build\n' > Makefile
 	# shellcheck disable=SC2016
 	printf 'See scripts/missing and ``make wish``.\n' > README
 	printf '.. toctree::\n\n   nowhere\n\nText.\n' > Documentation/index.rst
 	printf 'A longer title\n======\n\nLonely.\n' > Documentation/lonely.rst
 	printf '%s\n' 'README: names scripts/missing' "README: names 'make wish'" \
-		'links to page nowhere' 'page lonely is missing' \
+		'links to page nowhere' 'missing or wrong: ghost' 'page lonely is missing' \
 		'lonely.rst:2:.*Title underline too short'
 }
