@@ -149,7 +149,7 @@ not_root()
 }
 
 ktap_print_header
-ktap_set_plan 10
+ktap_set_plan 11
 
 plant good 30 << 'END'
 ktap_set_plan 1
@@ -173,6 +173,13 @@ check "good" true
 echo "WARNING: planted by bed-host.sh" > /dev/kmsg
 exit 0
 END
+plant pinned 30 << 'END'
+ktap_set_plan 1
+check "stream module" mod_load thunderbolt_stream
+mountpoint -q /sys/kernel/config || mount -t configfs c /sys/kernel/config
+mkdir /sys/kernel/config/thunderbolt/stream/0-1.9
+ktap_finished
+END
 plant crash 30 << 'END'
 ktap_set_plan 1
 check "good" true
@@ -192,6 +199,8 @@ expect "a good test passes" good 0 'good.planted passed'
 expect "'not ok' is seen, whatever the exit status" notok 1 '1 failed result'
 expect "a missing result is seen" short 1 'planned 3'
 expect "a kernel warning is seen" splat 1 'kernel complained.*planted'
+expect "a module that does not unload is seen" pinned 1 \
+	'thunderbolt_stream does not unload'
 expect "a crash is seen" crash 1 'no verdict'
 expect "a hanging test is seen" hang 1 'timed out'
 interrupt INT
