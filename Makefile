@@ -15,6 +15,8 @@ help:
 	@echo '  test         the tests that every change has to pass'
 	@echo '  test-long    all of them, before a release'
 	@echo '  check        static checks'
+	@echo '  bench        what a message costs, beside the stock stack'
+	@echo '               (bench-quick, bench-wall, bench-profile, bench-doc)'
 	@echo '  uml          a shell on two cabled hosts in User Mode Linux'
 	@echo '  shell        the same in QEMU (BED, TOPOLOGY, SMP, ... see'
 	@echo '               selftests/bed/run)'
@@ -55,6 +57,8 @@ check: toolbox
 
 uml:
 	@selftests/bed/run - BED=uml
+
+include scripts/bench.mk
 
 .PHONY: shell
 shell:

@@ -48,7 +48,7 @@ sets()
 	quick)
 		echo 'send_lat/2 800
 			send_stream/65536 160
-			tcp_stream 256'
+			tcp_stream 1024'
 		;;
 	profile)
 		echo 'send_lat/2 800
@@ -77,9 +77,9 @@ sets()
 			qps/1 1024
 			qps/16 1024
 			qps/256 1024
-			tcp_stream 256
-			tcp_stream/4 256
-			tcp_stream/16 256
+			tcp_stream 1024
+			tcp_stream/4 1024
+			tcp_stream/16 1024
 			tcp_rr/1 1000
 			tcp_rr/65536 100
 			udp_rr/1 1000

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Turns the reports of the guests into build/bench.json.
+
+    collect.py OUT [--max] [KEY=VALUE...] LABEL:DIRECTORY...
+
+LABEL is the stack, DIRECTORY holds "report" and, on QEMU, "insns". Several
+directories of one stack are several boots. KEY=VALUE goes to the header.
+--max: these are runs with -cpu max, added to what OUT has, as "results_max".
+"""
+
+import os
+import statistics
+import sys
+
+import data
+
+
+def fields(words):
+    return {k: v for k, v in (w.split("=", 1) for w in words if "=" in w)}
+
+
+def parse(directory):
+    """One guest's runs and header: ([(workload, numbers)...], header, failures)."""
+    runs, works, header, failures = [], [], {}, []
+    with open(os.path.join(directory, "report"), encoding="utf-8", errors="replace") as f:
+        lines = f.read().splitlines()
+    for line in lines:
+        words = line.split()
+        if not words:
+            continue
+        if words[0] == "bench-header":
+            header.update([line.split(None, 1)[1].split("=", 1)])
+        elif words[0] == "bench" and len(words) > 3:
+            runs.append((words[1], {k: int(v) for k, v in fields(words[2:]).items()}))
+        elif words[0] == "work" and "=" in words[2]:
+            works.append((words[1], {k: int(v) for k, v in fields(words[2:]).items()}))
+        elif line.startswith("not ok "):
+            failures.append(line.split(None, 3)[3])
+    insns = []
+    path = os.path.join(directory, "insns")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as f:
+            insns = [int(l.split()[1]) for l in f if l.startswith("insns ")]
+    if insns and len(insns) != len(runs):
+        sys.exit(f"{path}: {len(insns)} counts for {len(runs)} runs")
+    for run, n in zip(runs, insns):
+        run[1]["insns"] = n
+    # The work items of a run are counted after it, in a pass of their own.
+    pending = iter(works)
+    if works and len(works) == len(runs):
+        for name, run in runs:
+            wname, work = next(pending)
+            assert wname == name
+            run["work_items"] = work["items"] / work["messages"]
+    return runs, header, failures
+
+
+def per_message(workload, run):
+    """Metrics of one run."""
+    n, size = run["messages"], run["bytes"]
+    out = {}
+    if "0.mmio_reads" in run:
+        for m in ("mmio_reads", "mmio_writes", "msis", "frames"):
+            out[m] = (run["0." + m] + run["1." + m]) / 2 / n
+    if "insns" in run:
+        out["insn_per_msg"] = run["insns"] / n
+        if size >= 64:
+            out["insn_per_byte"] = run["insns"] / n / size
+        out["ctx_switches"] = run["switches"] / n
+        if "work_items" in run:
+            out["work_items"] = run["work_items"]
+    else:
+        if "stream" in workload or workload.startswith("qps"):
+            out["gbit_per_s"] = n * size * 8 / run["ns"]
+            if run.get("own_ns"):
+                out["gbit_per_s_net"] = n * size * 8 / (run["ns"] - run["own_ns"])
+        if run.get("median_ns"):
+            out["usec"] = run["median_ns"] / 1000
+    return out
+
+
+def summarise(stack, runs, wall):
+    """Rows, and rows that are left out."""
+    rows, left_out = [], []
+    values = {}
+    for workload, run in runs:
+        for metric, value in per_message(workload, run).items():
+            values.setdefault((workload, metric), []).append(value)
+    for (workload, metric), v in values.items():
+        value = statistics.median(v)
+        row = {
+            "workload": workload,
+            "stack": stack,
+            "metric": metric,
+            "value": round(value, 4),
+            "spread": round(data.relative(max(v) - min(v), value, metric), 5),
+        }
+        # Wall-clock figures are medians of several boots, given with their range.
+        if row["spread"] > data.MAX_SPREAD and not wall:
+            row["reason"] = f"spread above {data.MAX_SPREAD:.0%} over {len(v)} runs"
+            left_out.append(row)
+        else:
+            rows.append(row)
+    return rows, left_out
+
+
+def main():
+    args = sys.argv[1:]
+    out = args.pop(0)
+    is_max = "--max" in args
+    args = [a for a in args if a != "--max"]
+    header = fields(a for a in args if "=" in a)
+    wall = header.get("bed") == "uml"
+    result = {"header": header, "results": [], "left_out": [], "failures": []}
+    by_stack = {}
+    for arg in args:
+        if "=" in arg:
+            continue
+        stack, directory = arg.split(":", 1)
+        runs, guest, failures = parse(directory)
+        if not runs and not failures:
+            failures = ["no figures at all"]
+        by_stack.setdefault(stack, []).extend(runs)
+        header.update(guest)
+        result["failures"] += [f"{stack}: {f.removeprefix(stack + ': ')}" for f in failures]
+    for stack, runs in by_stack.items():
+        rows, left_out = summarise(stack, runs, wall)
+        result["results"] += rows
+        result["left_out"] += left_out
+    if is_max:
+        old = data.load(out)
+        old["header_max"] = header
+        old["results_max"] = result["results"]
+        old["left_out_max"] = result["left_out"]
+        old["failures"] += [f + " (-cpu max)" for f in result["failures"]]
+        result = old
+    data.save(out, result)
+
+
+main()
