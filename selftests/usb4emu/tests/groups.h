@@ -7,6 +7,7 @@
 
 #include "tap.h"
 
+extern const struct tap_test core_tests[];
 extern const struct tap_test vfio_tests[];
 extern const struct tap_test pci_tests[];
 extern const struct tap_test nhi_tests[];
@@ -18,8 +19,8 @@ extern const struct tap_test cmd_tests[];
 extern const struct tap_test capture_tests[];
 
 static const struct tap_test *const test_groups[] = {
-	vfio_tests, pci_tests, nhi_tests, ctl_tests, plug_tests, path_tests, irq_tests,
-	cmd_tests, capture_tests, NULL
+	core_tests, vfio_tests, pci_tests, nhi_tests, ctl_tests, plug_tests, path_tests,
+	irq_tests, cmd_tests, capture_tests, NULL
 };
 
 #endif /* USB4EMU_TESTS_GROUPS_H */
