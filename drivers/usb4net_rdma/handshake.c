@@ -411,6 +411,11 @@ static int u4n_hs_up(struct u4n_link *l)
 
 	u4n_hs_check_mtu(l);
 
+	/* in case that an interrupt got lost */
+	local_bh_disable();
+	napi_schedule(&l->napi);
+	local_bh_enable();
+
 	if (time_after_eq(jiffies, hs->deadline)) {
 		hs->deadline = jiffies + msecs_to_jiffies(U4N_HS_KEEPALIVE_MS);
 		if (u4n_hs_expired(last, U4N_HS_RX_DEAD_MS))

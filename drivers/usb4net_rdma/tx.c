@@ -393,7 +393,7 @@ static int u4n_tx_roce_header(struct u4n_link *l, struct sk_buff *skb)
  * A packet that does not fit is queued. The order is kept: nothing passes by
  * the queue. Bulk is queued as well while the network device's queue is stopped,
  * since that would never be woken if we took the room for every packet as it
- * comes free. u4n_tx_flush_roce() shares it out.
+ * comes free. u4n_tx_resume() shares it out.
  *
  * Return: 0 or a negative error: the packet was dropped.
  */
@@ -451,18 +451,12 @@ drop:
 	return ret;
 }
 
-/*
- * Send RoCE packets that have been waiting. If the stack waits as well, they get
- * half of the room.
- */
-static void u4n_tx_flush_roce(struct u4n_link *l, struct sk_buff_head *bad)
+/* Send RoCE packets that have been waiting, with at most @share frames */
+static void u4n_tx_flush_roce(struct u4n_link *l, int share,
+			      struct sk_buff_head *bad)
 {
-	int share = u4n_tx_room(l);
 	struct u4n_tx_plan plan;
 	struct sk_buff *skb;
-
-	if (netif_queue_stopped(l->ndev))
-		share /= 2;
 
 	while ((skb = skb_peek(&l->tx.roce))) {
 		u4n_tx_plan(skb, &plan);
@@ -472,6 +466,25 @@ static void u4n_tx_flush_roce(struct u4n_link *l, struct sk_buff_head *bad)
 		__skb_unlink(skb, &l->tx.roce);
 		if (u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan))
 			__skb_queue_tail(bad, skb);
+	}
+}
+
+/*
+ * There may be room again: go on with what waits. If the stack waits, both do
+ * until there is room enough for both. Then RoCE gets half of it, or what is not
+ * needed for a packet of the stack. If RoCE took room as it comes free, packet by
+ * packet, there would never be enough to wake the stack.
+ */
+static void u4n_tx_resume(struct u4n_link *l, struct sk_buff_head *done)
+{
+	int room = u4n_tx_room(l);
+
+	if (!netif_queue_stopped(l->ndev)) {
+		u4n_tx_flush_roce(l, room, done);
+		u4n_tx_maybe_stop(l, done);
+	} else if (room >= U4N_TX_WAKE) {
+		u4n_tx_flush_roce(l, min(room / 2, room - U4N_TX_STOP), done);
+		netif_wake_queue(l->ndev);
 	}
 }
 
@@ -552,10 +565,8 @@ void u4n_tx_poll(struct u4n_link *l, int budget)
 	if (l->tx.running) {
 		u4n_tx_reap(l, &done);
 		broken = !u4n_credit_tx_update(&l->tx.credit, l->rx.tx_limit);
-		u4n_tx_flush_roce(l, &done);
-		if (l->tx.open && netif_queue_stopped(l->ndev) &&
-		    u4n_tx_room(l) >= U4N_TX_WAKE)
-			netif_wake_queue(l->ndev);
+		if (l->tx.open)
+			u4n_tx_resume(l, &done);
 		u4n_tx_arm_timer(l);
 	}
 	spin_unlock(&l->tx.lock);
