@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Writes Documentation/performance.rst and its plots.
+
+    doc.py BUILD TEMPLATE OUT.rst
+
+from what the last runs have left in BUILD: bench.json, bench-wall.json,
+bench/profile.STACK. What has not been run is said to be missing.
+"""
+
+import os
+import subprocess
+import sys
+
+import data
+import model
+
+here = os.path.dirname(os.path.abspath(__file__))
+
+
+def tool(name, *args):
+    """Output of one of the tools here; table.py's status tells of failures."""
+    command = [sys.executable, "-B", os.path.join(here, name), *args]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
+
+
+def indent(text):
+    return "\n".join(("    " + line).rstrip() for line in text.strip("\n").splitlines())
+
+
+def described(header):
+    names = {
+        "command": "command", "commit": "commit", "date": "date", "kernel": "kernel",
+        "qemu": "QEMU", "cpu_model": "CPU model", "boots": "boots",
+    }
+    lines = [
+        f"* {title}: ``{header[key]}``" for key, title in names.items() if key in header
+    ]
+    return "\n".join(lines)
+
+
+def profiles(build):
+    out = []
+    for stack in data.STACKS:
+        path = os.path.join(build, "bench", "profile." + stack)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                out.append(f.read())
+    return indent("\n".join(out)) if out else "    (not run)"
+
+
+def wall(build):
+    path = os.path.join(build, "bench-wall.json")
+    if not os.path.exists(path):
+        return "``make bench-wall`` was not run."
+    header = data.load(path)["header"]
+    return (
+        "``make bench-wall``: the same workloads in real time, on one pinned processor;\n"
+        "medians over several boots, the spread is the whole range. Ratios of throughput\n"
+        "and of the cost of a byte count. Latency does not: system calls and wakeups cost\n"
+        "some microseconds in User Mode Linux, on every stack alike, which draws all\n"
+        "ratios towards one. The emulator runs in the guest's kernel and copies each\n"
+        "frame; the second table of rates takes its own time out.\n\n"
+        f"{described(header)}\n\n::\n\n{indent(tool('table.py', path))}"
+    )
+
+
+def assumed():
+    lines = [f"{k:<20} {v}" for k, v in model.ASSUMED.items()]
+    lines += [f"passes over the data, {k}: {v}" for k, v in model.PASSES.items()]
+    return indent("\n".join(lines))
+
+
+def main():
+    build, template, out = sys.argv[1:4]
+    bench = os.path.join(build, "bench.json")
+    header = data.load(bench)["header"]
+    base = out.removesuffix(".rst")
+    tool("plot.py", bench, base + ".svg")
+    values = {
+        "@RUN@": described(header),
+        "@MODEL@": header["cpu_model"],
+        "@TABLES@": indent(tool("table.py", bench)),
+        "@PROFILE@": profiles(build),
+        "@WALL@": wall(build),
+        "@ASSUMED@": assumed(),
+        "@MODEL_TABLE@": indent(tool("model.py", bench, base + "-model.svg")),
+    }
+    with open(template, encoding="utf-8") as f:
+        text = f.read()
+    for key, value in values.items():
+        text = text.replace(key, value)
+    with open(out, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+main()
