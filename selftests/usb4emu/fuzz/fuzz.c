@@ -87,9 +87,10 @@ static int fuzz_capture_open(void *priv, const char *path)
 /* Touches every byte, for the sanitizers; fails once in a long while. */
 static bool fuzz_capture_write(void *priv, const void *buf, size_t len)
 {
-	static u32 writes, sum;
+	static u32 writes;
 
-	sum += emu_crc32c(buf, len);
+	if (len && emu_crc32c(buf, len) == 0x12345678)
+		writes++;
 	return ++writes % 4099;
 }
 

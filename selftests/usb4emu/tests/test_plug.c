@@ -65,6 +65,7 @@ static void plug_repeats_until_acknowledged(void)
 	/* An acknowledgment of something else does not count. */
 	host_ctl_send(h, CTL_ERROR, wrong, 3);
 	check_eq(host_ctl_receive(h, dw, &n, 5000), CTL_EVENT);
+	check_eq(bed_stat("0.port1.events"), 1);
 	host_expect_event(h, 1, false);
 	while (host_ctl_receive(h, dw, &n, 0))
 		;	/* sent before the acknowledgment */
