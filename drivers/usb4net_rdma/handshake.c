@@ -407,6 +407,7 @@ static bool u4n_hs_tx_stalled(struct u4n_link *l)
 static int u4n_hs_up(struct u4n_link *l)
 {
 	unsigned long last = READ_ONCE(l->rx.last);
+	bool quiet = u4n_hs_expired(last, U4N_HS_RX_QUIET_MS);
 	struct u4n_hs *hs = &l->hs;
 
 	u4n_hs_check_mtu(l);
@@ -423,8 +424,7 @@ static int u4n_hs_up(struct u4n_link *l)
 		else if (u4n_hs_tx_stalled(l))
 			u4n_hs_end(l, U4N_WHY_TX_STALL);
 		else
-			u4n_control_keepalive(l, !u4n_hs_expired(last,
-							U4N_HS_RX_QUIET_MS));
+			u4n_control_keepalive(l, !quiet);
 	}
 	return u4n_roce_send_gids(l) ? -EINPROGRESS : -EAGAIN;
 }
