@@ -58,15 +58,22 @@ each_cached()
 }
 
 # --no-tree: our files are not laid out as a kernel tree, so there is no
-# MAINTAINERS entry to look for either.
+# MAINTAINERS entry to look for either. In a git tree it leaves files behind in
+# the current directory, hence another one. The last argument is the file.
 checkpatch()
 {
-	"$src"/scripts/checkpatch.pl --strict --no-tree --terse --show-types \
-		--no-summary --quiet "$@"
+	local here=$PWD
+
+	(
+		cd "$TMP" &&
+		"$src"/scripts/checkpatch.pl --strict --no-tree --root="$src" \
+			--terse --show-types --no-summary --quiet "${@:1:$#-1}" "$here/${*: -1}"
+	) | sed "s|^$here/||"
 }
 
 # Programs of user space have neither u32, nor BIT(), nor __printf(), and errno
-# is positive there. Comparing kernel versions is what a compat.h is for.
+# is positive there; names of libraries have capitals. Comparing kernel versions
+# is what a compat.h is for.
 checkpatch_file()
 {
 	local ignore=
@@ -76,7 +83,8 @@ checkpatch_file()
 		ignore=LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
 	selftests/usb4emu/um/*) ;;
 	selftests/*)
-		ignore=PREFER_KERNEL_TYPES,BIT_MACRO,PREFER_DEFINED_ATTRIBUTE_MACRO,USE_NEGATIVE_ERRNO ;;
+		ignore=PREFER_KERNEL_TYPES,BIT_MACRO,PREFER_DEFINED_ATTRIBUTE_MACRO,USE_NEGATIVE_ERRNO
+		ignore+=,CAMELCASE ;;
 	esac
 	checkpatch ${ignore:+--ignore "$ignore"} -f "$1"
 }
@@ -105,13 +113,13 @@ checkpatch_plant()
 # so it gets to see a copy.
 checkpatch_patch()
 {
-	local dir rc=0
+	local dir
 
 	dir=$(mktemp -d -p "$TMP")
 	cp "$1" "$dir/"
-	checkpatch --patch --ignore MISSING_SIGN_OFF,FILE_PATH_CHANGES \
-		"$dir/${1##*/}" | sed "s|^$dir|${1%/*}|" || rc=1
-	return "$rc"
+	( cd "$dir" && checkpatch --patch \
+		--ignore MISSING_SIGN_OFF,FILE_PATH_CHANGES "${1##*/}" ) |
+		sed "s|^|${1%/*}/|"
 }
 
 patches_check()
@@ -148,7 +156,7 @@ patches_plant()
 	+  if(a) return 0;
 	 	g(a);
 	END
-	echo '0001-x.patch:[0-9]+: ERROR:SPACING:'
+	echo 'patches/0001-x.patch:[0-9]+: ERROR:SPACING:'
 }
 
 kerneldoc()
