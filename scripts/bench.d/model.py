@@ -173,10 +173,13 @@ def plot(bench, path):
     wires = [10e9 * 1.1**i for i in range(24)]
     x = svg.Axis(10, 90, 90, 430)
     y = svg.Axis(0, 40, 400, 60)
+    mod = ASSUMED["moderation_s"][2]
     svg.grid(d, y, 90, 430, "Gb/s")
     for v in x.ticks():
         d.text(x.at(v), 416, f"{v:.0f}", anchor="middle")
-    d.text(260, 436, "wire, Gb/s (0.9 M frames/s per ring, no moderation)", 12, "middle")
+    d.path([(x.at(w), y.at(w * ASSUMED["payload"])) for w in (10, 44)], "#bbb", "4 3")
+    d.text(x.at(41), y.at(39), "wire", anchor="end")
+    d.text(260, 436, "wire, Gb/s (0.9 M frames/s per ring, 32 us moderation)", 12, "middle")
     mods = [i * 2e-6 for i in range(65)]
     mx = svg.Axis(0, 128, 540, 870)
     my = svg.Axis(0, 80, 400, 60)
@@ -191,7 +194,7 @@ def plot(bench, path):
             continue
         legend.append((stack, svg.COLOURS[stack]))
         line = [
-            (x.at(w / 1e9), y.at(throughput(stream, SIZE, stack, w, rate, 0)[0]))
+            (x.at(w / 1e9), y.at(throughput(stream, SIZE, stack, w, rate, mod)[0]))
             for w in wires
             if w <= 90e9
         ]

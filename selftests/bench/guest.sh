@@ -46,12 +46,12 @@ sets()
 {
 	case $set in
 	quick)
-		echo 'send_lat/2 800
+		echo 'send_lat/2 2000
 			send_stream/65536 160
 			tcp_stream 1024'
 		;;
 	profile)
-		echo 'send_lat/2 800
+		echo 'send_lat/2 2000
 			send_lat/65536 80
 			send_stream/65536 160'
 		;;
@@ -59,8 +59,8 @@ sets()
 		local op
 
 		for op in send write; do
-			echo "${op}_lat/2 800
-				${op}_lat/64 800
+			echo "${op}_lat/2 2000
+				${op}_lat/64 2000
 				${op}_lat/4096 600
 				${op}_lat/65536 80
 				${op}_lat/1048576 16
@@ -87,8 +87,8 @@ sets()
 			ping 1000'
 		;;
 	raw)
-		echo 'send_lat/2 800
-			send_lat/64 800
+		echo 'send_lat/2 2000
+			send_lat/64 2000
 			send_lat/4096 800
 			send_lat/65536 160
 			send_stream/4096 2048
