@@ -330,6 +330,7 @@ int main(int argc, char **argv)
 		vc_exchange(&vc, NULL, &vc.par, sizeof(vc.par));
 		if (vc.par.magic != VC_MAGIC)
 			vc_die(2, "the client is of another version");
+		vc_sock_timeout(&vc, vc.par.timeout);
 	}
 	vc_create(&vc);
 	vc_exchange(&vc, &vc.self, &vc.peer, sizeof(vc.self));
