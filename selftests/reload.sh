@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The driver is removed and loaded again under load. With one kernel for both
+# hosts both ends go at once; in reload-pair.sh one end goes and the other one
+# finds it again without being touched.
+#
+# beds: uml qemu
+# topology: netns
+# timeout: 300
+# uml-mode: basic
+# runs: uml
+# runs-long: qemu
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/traffic.sh"
+
+rounds=3
+[ "$SMOKE" = 0 ] || rounds=1
+
+no_carrier()
+{
+	! carrier "$1" "$(dev_of "$1")"
+}
+
+# Both ends at once.
+reload_both()
+{
+	rxe_up && load_start || return
+	within 10000 mod_unload usb4net_rdma || return
+	netdevs_gone || fail "a netdev stays" || return
+	load_end || return
+	mod_load usb4net_rdma && link_up usb4net && ping_ok a "$B_IP"
+}
+
+# One end, and what the other one does about it.
+reload_side()
+{
+	local side=$1 other
+
+	other=$(other_side "$side")
+	load_start || return
+	within 10000 mod_unload_on "$side" usb4net_rdma || return
+	busywait 10000 no_carrier "$other" ||
+		fail "$other has a carrier without a peer" || return
+	load_end || return
+	mod_load_on "$side" usb4net_rdma || return
+	LINK_TIMEOUT=20000 link_again "$side" || return
+	rxe_up_on "$side" && ping_ok "$other" "$(ip_of "$side")" &&
+		verbs_check "$other" -s 1,4097,65536
+}
+
+# Only the side that was reloaded is set up again.
+link_again()
+{
+	local side=$1 dev ip6
+
+	dev=$(busywait 20000 find_dev "$side" usb4net) ||
+		fail "no netdev on $side" || return
+	[ "$dev" = "$(dev_of "$side")" ] || fail "it is $dev now" || return
+	ip6=$(ip6_of "$side")
+	on "$side" ip addr replace "$(ip_of "$side")/24" dev "$dev" &&
+		on "$side" ip -6 addr replace "$ip6/64" dev "$dev" nodad &&
+		on "$side" ip link set "$dev" up || return
+	within 10000 busywait 10000 carriers
+}
+
+carriers()
+{
+	carrier a "$A_DEV" && carrier b "$B_DEV"
+}
+
+# rxe goes and comes while the link stays.
+reload_rxe()
+{
+	rxe_up || return
+	within 10000 mod_unload rdma_rxe || return
+	carriers || fail "the carrier is gone" || return
+	mod_load rdma_rxe && rxe_up && verbs_check b -s 1,4097,65536 &&
+		mod_unload rdma_rxe
+}
+
+ktap_print_header
+if [ "$TOPOLOGY" = pair ]; then
+	ktap_set_plan $((4 + 2 * rounds))
+else
+	ktap_set_plan $((4 + rounds))
+fi
+run_step "the link comes up" link_up
+run_step "rxe is reloaded" reload_rxe
+run_step "the patched rxe loads" load_ours
+[ "$TOPOLOGY" = netns ] || rxe_up
+for n in $(seq $rounds); do
+	if [ "$TOPOLOGY" = pair ]; then
+		run_step "A is reloaded under load ($n)" reload_side a
+		run_step "B is reloaded under load ($n)" reload_side b
+	else
+		run_step "both ends are reloaded under load ($n)" reload_both
+	fi
+done
+check "ping" ping_ok b "$A_IP6" 60000
+ktap_finished
