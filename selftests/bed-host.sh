@@ -59,8 +59,8 @@ mounts()
 
 sockets()
 {
-	find "$top/build" /run /tmp -xdev -type s 2>/dev/null | grep -v emu-test |
-		sort
+	find "$top/build/logs/$1" "$top/build/run/$1" /run -maxdepth 2 -type s \
+		2>/dev/null | sort
 }
 
 # Processes of a PID namespace.
@@ -97,7 +97,7 @@ interrupt()
 {
 	local sig=$1 log=$top/build/logs/hang.$1 pid ns='' left='' before after
 
-	before=$(mounts; sockets)
+	before=$(mounts; sockets "hang.$sig")
 	rm -f "$log/report"
 	BED=qemu NOBUILD=1 LABEL=hang.$sig \
 		env --default-signal=INT,QUIT setsid "$run" "$dir/sleepy.sh" \
@@ -121,7 +121,7 @@ interrupt()
 		[ -n "$left" ] || break
 		sleep 0.1
 	done
-	after=$(mounts; sockets)
+	after=$(mounts; sockets "hang.$sig")
 	if [ -n "$left" ]; then
 		echo "# left: $left"
 		ktap_test_fail "SIG$sig"
