@@ -88,6 +88,8 @@ struct emu_ctl {
  * @lost: the link went down after a plug event was sent: an unplug is due
  * @sent: the event sent last and not acknowledged
  * @resend: when to send it again
+ * @events: plug and unplug events there were
+ * @retries: how often one was sent again
  */
 struct emu_port {
 	struct emu_router *peer;

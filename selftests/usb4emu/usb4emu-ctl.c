@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define CTL_TIMEOUT_MS	10000
+#define CTL_POLL_MS	100
 
 static int ctl_connect(const char *path)
 {
@@ -37,14 +38,55 @@ static int ctl_open(const char *path)
 
 	if (stat(path, &st))
 		return -1;
-	return S_ISSOCK(st.st_mode) ? ctl_connect(path) : open(path, O_RDWR);
+	return S_ISSOCK(st.st_mode) ? ctl_connect(path) : open(path, O_RDWR | O_NONBLOCK);
+}
+
+/*
+ * A virtio port may have nobody at its other end, for a moment after a resume
+ * or for ever. It says so with POLLHUP and takes nothing.
+ */
+static bool ctl_wait(int fd, short events)
+{
+	struct pollfd pfd = { .fd = fd, .events = events };
+	int ms;
+
+	for (ms = 0; ms < CTL_TIMEOUT_MS; ms += CTL_POLL_MS) {
+		if (poll(&pfd, 1, CTL_POLL_MS) != 1)
+			continue;
+		if (pfd.revents & events)
+			return true;
+		usleep(CTL_POLL_MS * 1000);
+	}
+	fprintf(stderr, "usb4emu-ctl: no answer\n");
+	return false;
+}
+
+static bool ctl_write(int fd, const char *buf, size_t len)
+{
+	ssize_t ret;
+
+	while (len) {
+		if (!ctl_wait(fd, POLLOUT))
+			return false;
+		ret = write(fd, buf, len);
+		if (ret < 0 && errno == EAGAIN) {
+			usleep(CTL_POLL_MS * 1000);
+			continue;
+		}
+		if (ret <= 0) {
+			perror("usb4emu-ctl: write");
+			return false;
+		}
+		buf += ret;
+		len -= ret;
+	}
+	return true;
 }
 
 static bool ctl_send(int fd, int argc, char **argv)
 {
 	char line[256] = "";
-	size_t len = 0, sent = 0;
-	ssize_t ret;
+	size_t len = 0;
 	int i;
 
 	for (i = 0; i < argc; i++) {
@@ -55,15 +97,7 @@ static bool ctl_send(int fd, int argc, char **argv)
 		len += sprintf(line + len, "%s%s", i ? " " : "", argv[i]);
 	}
 	line[len++] = '\n';
-	while (sent < len) {
-		ret = write(fd, line + sent, len - sent);
-		if (ret <= 0) {
-			perror("usb4emu-ctl: write");
-			return false;
-		}
-		sent += ret;
-	}
-	return true;
+	return ctl_write(fd, line, len);
 }
 
 /* Returns the exit status if this is the reply's last line, else -1. */
@@ -81,18 +115,17 @@ static int ctl_line(const char *line)
 
 static int ctl_receive(int fd)
 {
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	char buf[1024], line[512];
 	size_t len = 0;
 	ssize_t ret, i;
 	int status;
 
 	for (;;) {
-		if (poll(&pfd, 1, CTL_TIMEOUT_MS) <= 0) {
-			fprintf(stderr, "usb4emu-ctl: no answer\n");
+		if (!ctl_wait(fd, POLLIN))
 			return 2;
-		}
 		ret = read(fd, buf, sizeof(buf));
+		if (ret < 0 && errno == EAGAIN)
+			continue;
 		if (ret <= 0) {
 			fprintf(stderr, "usb4emu-ctl: connection lost\n");
 			return 2;

@@ -27,6 +27,13 @@ static void fuzz_enable(struct emu *e, u32 r, bool rx, u32 options)
 	emu_mmio_write(e, r, opt, NHI_OPT_ENABLE | options, 4);
 }
 
+static void fuzz_disable(struct emu *e, u32 r, bool rx)
+{
+	u32 opt = (rx ? NHI_RX_OPTIONS : NHI_TX_OPTIONS) + NHI_OPTIONS_STRIDE;
+
+	emu_mmio_write(e, r, opt, 0, 4);
+}
+
 static void fuzz_paths(struct emu *e)
 {
 	u32 r;
@@ -57,7 +64,10 @@ static void fuzz_record(struct emu *e, struct fuzz_input *in)
 			  val % (FUZZ_DESCS * DESC_SIZE)) % FUZZ_MEM_SIZE] = val >> 8;
 		break;
 	case 5:
-		fuzz_enable(e, r, what & 16, (u32)val << 16 & (NHI_OPT_E2E | NHI_OPT_RAW));
+		if (val & 1)
+			fuzz_disable(e, r, what & 16);
+		else
+			fuzz_enable(e, r, what & 16, (u32)val << 16 & (NHI_OPT_E2E | NHI_OPT_RAW));
 		break;
 	case 6:
 		emu_mmio_write(e, r, (what & 16 ? NHI_RX_RING : NHI_TX_RING) + 28,
