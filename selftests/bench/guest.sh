@@ -62,15 +62,15 @@ sets()
 			echo "${op}_lat/2 2000
 				${op}_lat/64 2000
 				${op}_lat/4096 600
-				${op}_lat/65536 80
-				${op}_lat/1048576 16
+				${op}_lat/65536 48
+				${op}_lat/1048576 8
 				${op}_stream/4096 1024
 				${op}_stream/65536 160
 				${op}_stream/1048576 16"
 		done
 		echo 'read_lat/4096 400
-			read_lat/65536 60
-			read_lat/1048576 12
+			read_lat/65536 48
+			read_lat/1048576 8
 			read_stream/4096 1024
 			read_stream/65536 160
 			read_stream/1048576 16
@@ -256,7 +256,7 @@ fi
 for entry in "${list[@]}"; do
 	read -r name messages <<< "$entry"
 	messages=$((messages * scale / 100))
-	[ $messages -ge 16 ] || messages=16
+	[ $messages -ge 8 ] || messages=8
 	if workload "$name" $messages; then
 		ktap_test_pass "$stack: $name"
 	else
