@@ -3,11 +3,13 @@
 #
 # The emulator as a module of UML, in virtual time, under the kernel's own
 # thunderbolt, thunderbolt_net and rdma_rxe: traffic, cable, drivers and the
-# emulator itself come and go. um-repeat.sh runs this twice and compares.
+# emulator itself come and go. "make test" runs this through um-repeat.sh,
+# twice, and compares.
 #
 # beds: uml
 # topology: netns
 # timeout: 120
+# runs: none
 # uml-mode: inf-cpu
 
 . "$(dirname "$0")/lib.sh"
