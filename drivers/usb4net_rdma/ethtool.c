@@ -24,7 +24,6 @@ static const char * const u4n_tx_names[] = {
 	[U4N_TX_ROCE_QUEUED]	= "roce_tx_queued",
 	[U4N_TX_ROCE_DROP_FULL]	= "roce_tx_drop_queue_full",
 	[U4N_TX_ROCE_DROP_DOWN]	= "roce_tx_drop_link_down",
-	[U4N_TX_ROCE_DROP_BAD]	= "roce_tx_drop_invalid",
 };
 
 static_assert(ARRAY_SIZE(u4n_tx_names) == U4N_TX_NUM);

@@ -375,8 +375,10 @@ static int u4n_tx_roce_header(struct u4n_link *l, struct sk_buff *skb)
 {
 	struct ethhdr *eth;
 
-	if (skb_cow_head(skb, ETH_HLEN))
+	if (skb_cow_head(skb, ETH_HLEN)) {
+		u4n_tx_count(l, U4N_TX_DROP_NOMEM, 1);
 		return -ENOMEM;
+	}
 	eth = skb_push(skb, ETH_HLEN);
 	ether_addr_copy(eth->h_dest, l->hs.peer.mac);
 	ether_addr_copy(eth->h_source, l->ndev->dev_addr);
@@ -417,10 +419,8 @@ int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb)
 	ret = u4n_tx_roce_header(l, skb);
 	if (!ret)
 		ret = u4n_tx_prepare(l, skb, &plan);
-	if (ret) {
-		u4n_tx_count(l, U4N_TX_ROCE_DROP_BAD, 1);
+	if (ret)
 		goto drop;
-	}
 
 	if (!skb_queue_empty(&l->tx.roce) || !u4n_tx_fits(l, &plan) ||
 	    (plan.bodies && netif_queue_stopped(l->ndev))) {
