@@ -29,11 +29,13 @@ help:
 	@echo
 	@echo '  clean        remove what was built, keep the toolbox'
 
+# Not beside the sources: the test beds build from the same ones.
 modules:
-	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
+	$(MAKE) -C $(KDIR) M=$(CURDIR) MO=$(CURDIR)/build/modules $@
+	@echo 'modules are below build/modules/drivers/'
 
 modules_install:
-	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
+	$(MAKE) -C $(KDIR) M=$(CURDIR) MO=$(CURDIR)/build/modules $@
 
 rxe:
 	@[ -n "$(KSRC)" ] || { echo 'KSRC= must name the kernel source of KDIR'; exit 1; }
