@@ -6,10 +6,9 @@
 # beds: qemu
 # topology: netns
 # timeout: 120
-# runs: qemu:emu_args=-g3
+# emu-args: -g3
 
 FIDELITY=gen3
-export EMU_ARGS=${EMU_ARGS:--g3}
 
 # shellcheck source=selftests/fidelity.sh
 . "$(dirname "$0")/fidelity.sh"

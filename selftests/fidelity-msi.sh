@@ -6,10 +6,9 @@
 # beds: qemu
 # topology: netns
 # timeout: 120
-# runs: qemu:emu_args=-m
+# emu-args: -m
 
 FIDELITY=msi
-export EMU_ARGS=${EMU_ARGS:--m}
 
 # shellcheck source=selftests/fidelity.sh
 . "$(dirname "$0")/fidelity.sh"
