@@ -65,8 +65,11 @@ def wall(build):
 
 
 def assumed():
-    lines = [f"{k:<20} {v}" for k, v in model.ASSUMED.items()]
-    lines += [f"passes over the data, {k}: {v}" for k, v in model.PASSES.items()]
+    lines = []
+    for key, value in model.ASSUMED.items():
+        values = value if isinstance(value, tuple) else (value,)
+        lines.append(f"{key:<20} " + ", ".join(f"{v:g}" for v in values))
+    lines += [f"passes over the data, {k}: {v:g}" for k, v in model.PASSES.items()]
     return indent("\n".join(lines))
 
 
