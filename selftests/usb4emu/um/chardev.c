@@ -34,7 +34,7 @@
  */
 struct um_emu_session {
 	struct um_emu *um;
-	struct mutex lock;
+	struct mutex lock;	/* the rest of the structure */
 	char line[UM_EMU_LINE_MAX];
 	size_t line_len;
 	char *reply;
@@ -93,8 +93,10 @@ static void um_emu_execute(struct um_emu_session *s)
 
 	s->line[s->line_len] = '\0';
 	s->line_len = 0;
-	if (s->reply_pos == s->reply_len)
-		s->reply_pos = s->reply_len = 0;
+	if (s->reply_pos == s->reply_len) {
+		s->reply_pos = 0;
+		s->reply_len = 0;
+	}
 
 	flags = um_emu_enter(s->um);
 	emu_command(s->um->core, s->line, um_emu_out, s);
