@@ -96,7 +96,7 @@ def main():
     print("; ".join(f"{k} {v}" for k, v in header.items()))
     tables(new["results"], new["left_out"])
     if new.get("results_max"):
-        print("\nThe same with -cpu max, where rep movsb counts one for each byte:")
+        print("\nThe same with -cpu max, where rep movsb and rep stosb count one for each byte:")
         tables(new["results_max"], new["left_out_max"])
     for row in new["left_out"] + new.get("left_out_max", []):
         print(
