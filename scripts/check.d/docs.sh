@@ -98,8 +98,8 @@ docs_tests()
 			sub(/^     - */, "")
 			row = row "|" $0
 		    }' Documentation/testing.rst | sort) |
-		sed -n 's/^< \([^|]*\).*/Documentation\/testing.rst: missing or wrong: \1/p
-			s/^> \([^|]*\).*/Documentation\/testing.rst: there is no such test or run: \1/p'
+		sed -n 's|^< |Documentation/testing.rst: the header of the test says: |p
+			s|^> |Documentation/testing.rst: the table says: |p'
 }
 
 # Words that begin like a path of this tree, or of the kernel's. What a build makes is not there
@@ -141,6 +141,6 @@ docs_plant()
 	printf '.. toctree::\n\n   nowhere\n\nText.\n' > Documentation/index.rst
 	printf 'A longer title\n======\n\nLonely.\n' > Documentation/lonely.rst
 	printf '%s\n' 'README: names scripts/missing' "README: names 'make wish'" \
-		'links to page nowhere' 'missing or wrong: ghost' 'page lonely is missing' \
+		'links to page nowhere' 'header of the test says: ghost.uml' 'page lonely is missing' \
 		'lonely.rst:2:.*Title underline too short'
 }
