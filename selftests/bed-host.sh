@@ -5,7 +5,7 @@
 # the host and says why; whatever ends a run, nothing of it stays.
 #
 # beds: host
-# timeout: 600
+# timeout: 900
 
 top=$(dirname "$(dirname "$(readlink -f "$0")")")
 run=$top/selftests/bed/run
@@ -103,7 +103,7 @@ interrupt()
 		env --default-signal=INT,QUIT setsid "$run" "$dir/sleepy.sh" \
 			> "$dir/hang.$sig.out" 2>&1 < /dev/null &
 	pid=$!
-	for _ in $(seq 900); do
+	for _ in $(seq 1800); do
 		[ ! -s "$log/report" ] || break
 		sleep 0.1
 	done
