@@ -105,8 +105,9 @@ def summarise(stack, runs, wall):
             "spread": round(data.relative(max(v) - min(v), value, metric), 5),
         }
         # Wall-clock figures are medians of several boots, given with their range.
-        if row["spread"] > data.MAX_SPREAD and not wall:
-            row["reason"] = f"spread above {data.MAX_SPREAD:.0%} over {len(v)} runs"
+        limit = data.MAX_RANGE if wall else data.MAX_SPREAD
+        if row["spread"] > limit:
+            row["reason"] = f"spread above {limit:.0%} over {len(v)} runs"
             left_out.append(row)
         else:
             rows.append(row)

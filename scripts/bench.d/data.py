@@ -25,6 +25,8 @@ RATES = {"gbit_per_s", "gbit_per_s_net"}
 COUNTS = {"mmio_reads", "mmio_writes", "msis", "frames", "ctx_switches", "work_items"}
 
 MAX_SPREAD = 0.03
+# Of wall-clock time, over several boots: above that the host was not quiet.
+MAX_RANGE = 0.5
 
 
 def relative(difference, value, metric):
