@@ -98,7 +98,10 @@ static bool u4n_hs_expired(unsigned long since, unsigned int ms)
 	return time_after(jiffies, since + msecs_to_jiffies(ms));
 }
 
-/* --- requests of the peer --- */
+/*
+ * Requests of the peer. They kick the work only if they change something, or two
+ * hosts that do not agree would go on to ask each other as fast as they can.
+ */
 
 static void u4n_hs_version_log(struct u4n_link *l, u32 versions)
 {
@@ -124,6 +127,7 @@ enum u4n_xd_status u4n_hs_rx_hello(struct u4n_link *l,
 	struct u4n_hs *hs = &l->hs;
 	enum u4n_xd_status status = U4N_XD_OK;
 	struct u4n_peer peer;
+	bool news = false;
 	int ret;
 
 	ret = u4n_hello_parse(msg, &peer);
@@ -139,17 +143,20 @@ enum u4n_xd_status u4n_hs_rx_hello(struct u4n_link *l,
 	} else if (hs->busy || hs->reason) {
 		status = U4N_XD_BUSY;
 	} else if (hs->state == U4N_HS_HELLO || hs->state == U4N_HS_REFUSED) {
-		if (hs->peer.cookie != peer.cookie)
+		news = hs->peer.cookie != peer.cookie;
+		if (news)
 			hs->peer_ready = false;
 		hs->peer = peer;
 		hs->peer_knows = true;
 	} else if (hs->peer.cookie != peer.cookie) {
 		hs->reason = U4N_WHY_PEER_RESTART;
 		status = U4N_XD_BUSY;
+		news = true;
 	}
 	spin_unlock_irq(&hs->lock);
 
-	u4n_hs_kick(l);
+	if (news)
+		u4n_hs_kick(l);
 	return status;
 }
 
@@ -173,9 +180,11 @@ enum u4n_xd_status u4n_hs_rx_ready(struct u4n_link *l,
 {
 	struct u4n_hs *hs = &l->hs;
 	enum u4n_xd_status status;
+	bool news = false;
 
 	spin_lock_irq(&hs->lock);
 	if (u4n_hs_same_session(hs, msg)) {
+		news = !hs->peer_ready;
 		hs->peer_ready = true;
 		status = U4N_XD_OK;
 	} else if (hs->enabled && !hs->busy && !hs->peer.cookie &&
@@ -187,7 +196,8 @@ enum u4n_xd_status u4n_hs_rx_ready(struct u4n_link *l,
 	}
 	spin_unlock_irq(&hs->lock);
 
-	u4n_hs_kick(l);
+	if (news)
+		u4n_hs_kick(l);
 	return status;
 }
 
@@ -212,11 +222,10 @@ enum u4n_xd_status u4n_hs_rx_bye(struct u4n_link *l,
 	}
 	spin_unlock_irq(&hs->lock);
 
-	u4n_hs_kick(l);
+	if (status == U4N_XD_OK)
+		u4n_hs_kick(l);
 	return status;
 }
-
-/* --- rings and paths --- */
 
 static void u4n_hs_rings_down(struct u4n_link *l)
 {
@@ -280,8 +289,6 @@ stop:
 	netdev_warn(l->ndev, "could not set up the link: %d\n", ret);
 	return ret;
 }
-
-/* --- states --- */
 
 /*
  * A step returns 0 to go on to the next state, -EAGAIN to be called again later,
