@@ -345,15 +345,24 @@ link_addr()
 # or thunderbolt_net when PREFIX is "thunderbolt".
 link_up()
 {
-	case ${1:-usb4net} in
-	thunderbolt*)
-		mod_load thunderbolt_net || return
-		;;
-	*)
-		mod_load usb4net_rdma || return
-		;;
-	esac
+	local module=usb4net_rdma
+
+	[[ ${1:-usb4net} != thunderbolt* ]] || module=thunderbolt_net
+	if [ -d /sys/module/thunderbolt ]; then
+		mod_load $module || return
+	else
+		_load_unplugged $module || return
+	fi
 	link_wait "$@" && link_addr
+}
+
+# The kernel's thunderbolt can miss a host for good when that one's properties
+# change while it reads them, as they do when a service driver is loaded. At
+# first the modules are therefore loaded before the cable is plugged in.
+_load_unplugged()
+{
+	emu unplug 0.1 > /dev/null || return
+	mod_load "$1" && emu plug 0.1 1.1 > /dev/null
 }
 
 # rxe_up: one rxe device per side on the link's netdevs. Whichever rdma_rxe

@@ -8,7 +8,8 @@
 # topology: netns
 # timeout: 240
 # uml-mode: basic
-# runs: uml qemu:smoke qemu:smoke:topology=pair
+# runs: uml qemu:smoke
+# runs-long: qemu qemu:topology=pair
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/traffic.sh"

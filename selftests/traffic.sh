@@ -257,7 +257,7 @@ load_start()
 	LOAD_VERBS+=("$BG_PID")
 	busywait 15000 listening b 5201 && busywait 15000 listening b 18600 ||
 		return
-	bg_on a iperf3 -c "$B_IP" --bidir -t 3600 > /tmp/load.iperf 2>&1
+	bg_on a iperf3 -c "$B_IP" --bidir -b 100M -t 3600 > /tmp/load.iperf 2>&1
 	LOAD_IP+=("$BG_PID")
 	bg_on a $bin -d "$A_RXE" -g "$(gid_index a)" -n 8 -T 5 -t 3600 \
 		-s 64,4097,65536 -o send,write,read "$B_IP" \
