@@ -44,11 +44,21 @@ struct bv_flow {
 
 /**
  * struct bv - the verbs workloads
+ * @b: the workload and its peer
+ * @ctx: the device
+ * @pd: protection domain
+ * @chan: where the process sleeps
+ * @cq: completions of all flows
+ * @src_mr: registration of @src
+ * @dst_mr: registration of @dst
  * @window: messages of a flow on their way
  * @depth: receives of a flow, slots of a flow in the buffers
  * @src: messages to send, @depth slots for each flow
  * @dst: messages received, likewise
  * @events: events got from @chan that are not acknowledged yet
+ * @self: our addresses
+ * @peer: the peer's
+ * @flow: the queue pairs
  */
 struct bv {
 	struct bench *b;
