@@ -7,9 +7,9 @@
 # beds: uml qemu
 # topology: netns
 # timeout: 300
-# uml-mode: basic
-# runs: uml qemu:smoke
-# runs-long: qemu
+# uml-mode: real
+# runs: uml:smoke qemu:smoke
+# runs-long: uml qemu
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/traffic.sh"
