@@ -19,9 +19,9 @@ def fields(words):
     return {k: v for k, v in (w.split("=", 1) for w in words if "=" in w)}
 
 
-def parse(directory):
+def parse(directory, wall):
     """One guest's runs and header: ([(workload, numbers)...], header, failures)."""
-    runs, works, header, failures = [], [], {}, []
+    runs, header, failures = [], {}, []
     with open(os.path.join(directory, "report"), encoding="utf-8", errors="replace") as f:
         lines = f.read().splitlines()
     for line in lines:
@@ -32,8 +32,10 @@ def parse(directory):
             header.update([line.split(None, 1)[1].split("=", 1)])
         elif words[0] == "bench" and len(words) > 3:
             runs.append((words[1], {k: int(v) for k, v in fields(words[2:]).items()}))
-        elif words[0] == "work" and "=" in words[2]:
-            works.append((words[1], {k: int(v) for k, v in fields(words[2:]).items()}))
+        elif words[0] == "work" and runs and words[1] == runs[-1][0]:
+            # Counted in a pass of their own, after the run they belong to.
+            work = {k: int(v) for k, v in fields(words[2:]).items()}
+            runs[-1][1]["work_items"] = work["items"] / work["messages"]
         elif line.startswith("not ok "):
             failures.append(line.split(None, 3)[3])
     insns = []
@@ -45,13 +47,10 @@ def parse(directory):
         sys.exit(f"{path}: {len(insns)} counts for {len(runs)} runs")
     for run, n in zip(runs, insns):
         run[1]["insns"] = n
-    # The work items of a run are counted after it, in a pass of their own.
-    pending = iter(works)
-    if works and len(works) == len(runs):
-        for name, run in runs:
-            wname, work = next(pending)
-            assert wname == name
-            run["work_items"] = work["items"] / work["messages"]
+    if not insns and not wall:
+        # Without the plugin the clock has to do: one nanosecond each.
+        for run in runs:
+            run[1]["insns"] = run[1]["ns"]
     return runs, header, failures
 
 
@@ -95,6 +94,7 @@ def summarise(stack, runs, wall):
     for workload, run in runs:
         for metric, value in per_message(workload, run).items():
             values.setdefault((workload, metric), []).append(value)
+    most = max((len(v) for v in values.values()), default=0)
     for (workload, metric), v in values.items():
         value = statistics.median(v)
         row = {
@@ -106,7 +106,10 @@ def summarise(stack, runs, wall):
         }
         # Wall-clock figures are medians of several boots, given with their range.
         limit = data.MAX_RANGE if wall else data.MAX_SPREAD
-        if row["spread"] > limit:
+        if len(v) < most:
+            row["reason"] = f"only {len(v)} of {most} runs"
+            left_out.append(row)
+        elif row["spread"] > limit:
             row["reason"] = f"spread above {limit:.0%} over {len(v)} runs"
             left_out.append(row)
         else:
@@ -127,7 +130,7 @@ def main():
         if "=" in arg:
             continue
         stack, directory = arg.split(":", 1)
-        runs, guest, failures = parse(directory)
+        runs, guest, failures = parse(directory, wall)
         if not runs and not failures:
             failures = ["no figures at all"]
         by_stack.setdefault(stack, []).extend(runs)

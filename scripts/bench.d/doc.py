@@ -38,6 +38,15 @@ def described(header):
     return "\n".join(lines)
 
 
+def note(build):
+    """What was out of the ordinary in this run, if somebody has written it."""
+    path = os.path.join(build, "bench", "note")
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as f:
+        return f.read().strip()
+
+
 def profiles(build):
     out = []
     for stack in data.STACKS:
@@ -81,6 +90,7 @@ def main():
     tool("plot.py", bench, base + ".svg")
     values = {
         "@RUN@": described(header),
+        "@NOTE@": note(build),
         "@MODEL@": header["cpu_model"],
         "@TABLES@": indent(tool("table.py", bench)),
         "@PROFILE@": profiles(build),

@@ -34,7 +34,6 @@ ASSUMED = {
     "wires": (20e9, 40e9, 80e9),
     "payload": 0.9,
     "wire_latency_s": 1.0e-6,
-    "frame_bytes": 4096,
     # Frames per second of one ring.
     "frame_rates": (0.4e6, 0.9e6),
     # Interrupt moderation, seconds.

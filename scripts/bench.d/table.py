@@ -9,6 +9,7 @@ measured although its workload was run.
 """
 
 import sys
+import textwrap
 
 import data
 
@@ -34,7 +35,7 @@ def tables(results, left_out):
                 some = some or row is not None
                 text = cell(by, (name, stack, metric), fmt)
                 if row is None and (name, stack, metric) in gone:
-                    text = "(spread)"
+                    text = "(left out)"
                 line += f" {text:>11}"
                 if stack == "stock":
                     continue
@@ -55,6 +56,17 @@ def tables(results, left_out):
                 head += f" {'/stock':>7}"
         print(head + "  spread")
         print("\n".join(lines))
+
+
+def print_left_out(rows):
+    """What is not in the tables, by reason, stack and metric."""
+    groups = {}
+    for row in rows:
+        key = (row["reason"], row["stack"], row["metric"])
+        groups.setdefault(key, []).append(f"{row['workload']} ({row['spread']:.0%})")
+    for (reason, stack, metric), names in groups.items():
+        text = f"left out, {reason}: {stack} {metric}: " + ", ".join(names)
+        print(textwrap.fill(text, 100, subsequent_indent="    ", break_on_hyphens=False))
 
 
 def compare(new, base):
@@ -98,11 +110,8 @@ def main():
     if new.get("results_max"):
         print("\nThe same with -cpu max, where rep movsb and rep stosb count one for each byte:")
         tables(new["results_max"], new["left_out_max"])
-    for row in new["left_out"] + new.get("left_out_max", []):
-        print(
-            f"left out: {row['workload']} {row['stack']} {row['metric']}"
-            f" {row['value']:g}: {row['reason']} ({row['spread']:.1%})"
-        )
+    print_left_out(new["left_out"])
+    print_left_out(new.get("left_out_max", []))
     for text in new["failures"]:
         print(f"FAILED: {text}")
     bad = len(new["failures"])

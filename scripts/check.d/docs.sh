@@ -47,7 +47,8 @@ docs_check()
 	local f word page n=0 bad=0 targets out src
 
 	src=$(ksrc) || return
-	targets=$(sed -n 's/^\([a-z][-_a-z0-9 ]*\):.*/\1/p' Makefile 2>/dev/null)
+	targets=$(cat Makefile scripts/*.mk 2>/dev/null |
+		sed -n 's/^\([a-z][-_a-z0-9 ]*\):.*/\1/p')
 	while IFS= read -r f; do
 		n=$((n + 1))
 		while IFS= read -r word; do
