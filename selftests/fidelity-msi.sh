@@ -5,7 +5,7 @@
 #
 # beds: qemu
 # topology: netns
-# timeout: 120
+# timeout: 300
 # emu-args: -m
 
 FIDELITY=msi

@@ -8,7 +8,7 @@
 #
 # beds: qemu
 # topology: netns
-# timeout: 240
+# timeout: 400
 # runs: qemu
 
 . "$(dirname "$0")/lib.sh"

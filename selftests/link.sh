@@ -6,7 +6,7 @@
 #
 # beds: uml qemu
 # topology: netns
-# timeout: 240
+# timeout: 400
 # uml-mode: basic
 # runs: uml qemu:smoke
 # runs-long: qemu qemu:topology=pair

@@ -5,7 +5,7 @@
 #
 # beds: qemu
 # topology: pair
-# timeout: 300
+# timeout: 400
 # runs: qemu:smoke
 # runs-long: qemu
 

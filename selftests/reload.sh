@@ -7,7 +7,7 @@
 #
 # beds: uml qemu
 # topology: netns
-# timeout: 300
+# timeout: 400
 # uml-mode: basic
 # runs: uml
 # runs-long: qemu

@@ -6,7 +6,7 @@
 #
 # beds: uml qemu
 # topology: netns
-# timeout: 300
+# timeout: 400
 # uml-mode: real
 # runs: uml:smoke qemu:smoke
 # runs-long: uml qemu

@@ -8,7 +8,7 @@
 #
 # beds: uml qemu
 # topology: netns
-# timeout: 300
+# timeout: 400
 # runs: uml qemu:smoke
 # runs-long: qemu qemu:smoke:topology=pair
 
