@@ -210,15 +210,21 @@ replug()
 	run_step "the link is back" link_up thunderbolt
 }
 
+# Linux 7.3's thunderbolt forgets to unregister the other host when it is unloaded
+# with the cable in: the device stays, with pointers into the module, and the next
+# power-off follows them. So the cable comes out for that one.
 reload()
 {
 	check "rmmod thunderbolt_net" mod_unload rdma_rxe thunderbolt_net
 	check "insmod thunderbolt_net" mod_load thunderbolt_net
 	run_step "the link is back" link_up thunderbolt
 	check "ping after a reload of thunderbolt_net" ping_ok a "$B_IP"
-	check "rmmod thunderbolt_net, thunderbolt" \
-		mod_unload thunderbolt_net thunderbolt
+	check "rmmod thunderbolt_net" mod_unload thunderbolt_net
+	check "unplug" emu unplug 0.1
+	check "the other host is gone" busywait 10000 xdomains_gone
+	check "rmmod thunderbolt" mod_unload thunderbolt
 	check "insmod thunderbolt, thunderbolt_net" mod_load thunderbolt_net
+	check "plug in again" emu plug 0.1 1.1
 	check "the other host is found" busywait 30000 xdomains_there
 	run_step "the link is back" link_up thunderbolt
 	check "ping after a reload of thunderbolt" ping_ok a "$B_IP"
@@ -236,7 +242,7 @@ no_losses()
 
 ktap_print_header
 case $FIDELITY in
-gen4) ktap_set_plan 44 ;;
+gen4) ktap_set_plan 48 ;;
 *) ktap_set_plan 16 ;;
 esac
 
