@@ -158,6 +158,8 @@ void u4n_ring_stop(struct u4n_link *l)
  * @l: the link
  * @frame: frame, one of at most %U4N_RING_SIZE - 1 in the ring
  *
+ * It may stay there unsent until u4n_ring_kick_tx().
+ *
  * Fails only if the host interface is being removed. The frame then stays where
  * it is until the ring is flushed, like one that is never completed.
  */
@@ -167,13 +169,33 @@ void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame)
 }
 
 /**
+ * u4n_ring_kick_tx - have all frames sent that were posted
+ * @l: the link
+ */
+void u4n_ring_kick_tx(struct u4n_link *l)
+{
+	/* tb_ring_tx() has done it */
+}
+
+/**
  * u4n_ring_post_rx - give a buffer to the receive ring
  * @l: the link
  * @frame: frame, one of at most %U4N_RING_SIZE - 1 in the ring
+ *
+ * It is of no use until u4n_ring_kick_rx(), so the peer must not be told before.
  */
 void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame)
 {
 	tb_ring_rx(l->rx.ring, frame);
+}
+
+/**
+ * u4n_ring_kick_rx - make all buffers known that were posted
+ * @l: the link
+ */
+void u4n_ring_kick_rx(struct u4n_link *l)
+{
+	/* tb_ring_rx() has done it */
 }
 
 /**

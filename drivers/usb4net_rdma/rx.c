@@ -85,6 +85,7 @@ static void u4n_rx_repost(struct u4n_link *l, struct u4n_rx_frame *rf)
 {
 	rf->frame.buffer_phy = page_pool_get_dma_addr(rf->page);
 	u4n_ring_post_rx(l, &rf->frame);
+	u4n_ring_kick_rx(l);
 	/* only now may the peer be told */
 	WRITE_ONCE(l->rx.credit.seen, l->rx.credit.seen + 1);
 }
@@ -297,6 +298,7 @@ int u4n_rx_start(struct u4n_link *l, u32 window, u16 gen, u32 cookie)
 		rf->frame.buffer_phy = page_pool_get_dma_addr(rf->page);
 		u4n_ring_post_rx(l, &rf->frame);
 	}
+	u4n_ring_kick_rx(l);
 	return 0;
 }
 

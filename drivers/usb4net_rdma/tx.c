@@ -357,6 +357,7 @@ netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev)
 	}
 	if (u4n_tx_packet(l, skb, U4N_HEAD_ETH, &plan))
 		goto drop;
+	u4n_ring_kick_tx(l);
 	u4n_tx_maybe_stop(l, &done);
 unlock:
 	spin_unlock(&l->tx.lock);
@@ -438,6 +439,7 @@ int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb)
 	ret = u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan);
 	if (ret)
 		goto drop;
+	u4n_ring_kick_tx(l);
 	u4n_tx_maybe_stop(l, &done);
 unlock:
 	spin_unlock_bh(&l->tx.lock);
@@ -456,17 +458,20 @@ static void u4n_tx_flush_roce(struct u4n_link *l, int share,
 			      struct sk_buff_head *bad)
 {
 	struct u4n_tx_plan plan;
+	u32 head = l->tx.head;
 	struct sk_buff *skb;
 
 	while ((skb = skb_peek(&l->tx.roce))) {
 		u4n_tx_plan(skb, &plan);
 		if (share <= 0 || !u4n_tx_fits(l, &plan))
-			return;
+			break;
 		share -= 1 + plan.bodies;
 		__skb_unlink(skb, &l->tx.roce);
 		if (u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan))
 			__skb_queue_tail(bad, skb);
 	}
+	if (l->tx.head != head)
+		u4n_ring_kick_tx(l);
 }
 
 /*
@@ -523,6 +528,7 @@ bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force)
 	size = u4n_ctl_build(u4n_tx_frame(l, l->tx.head)->slot, ctl);
 	WRITE_ONCE(l->tx.told, ctl->limit);
 	u4n_tx_post_slot(l, U4N_PDF_CONTROL, size);
+	u4n_ring_kick_tx(l);
 
 	u4n_tx_count(l, U4N_TX_FRAMES, 1);
 	u4n_tx_count(l, U4N_TX_CONTROL, 1);
