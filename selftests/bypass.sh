@@ -27,23 +27,6 @@ iters=200
 packets=$((size * iters / 4096))
 tcp_packets=200
 
-# gid a|b 4|6: index of the GID of the side's address in the family
-gid()
-{
-	local rxe hex=fd00:0000:0000:0000:0000:0000:0000:000
-
-	[ "$2" = 6 ] || { gid_index "$1"; return; }
-	rxe=$(rxe_of "$1")
-	hex+=$([ "$1" = a ] && echo 1 || echo 2)
-	root_"$1" sh -c "cd /sys/class/infiniband/$rxe/ports/1/gids &&
-		grep -l '^$hex\$' * | head -n 1" | grep .
-}
-
-root_a()
-{
-	"$@"
-}
-
 # ip_count a|b: IPv4 and IPv6 packets that the side has received or sent
 ip_count()
 {
@@ -134,10 +117,10 @@ transfer()
 
 	shift 2
 	between b 18515 \
-		"$tool" -F -d "$B_RXE" -x "$(gid b "$family")" -s $size -n "$iters" \
-		-m 4096 "$@" -- \
-		"$tool" -F -d "$A_RXE" -x "$(gid a "$family")" -s $size -n "$iters" \
-		-m 4096 "$@" "$B_IP"
+		"$tool" -F -d "$B_RXE" -x "$(gid_index b "$family")" \
+		-s $size -n "$iters" -m 4096 "$@" -- \
+		"$tool" -F -d "$A_RXE" -x "$(gid_index a "$family")" \
+		-s $size -n "$iters" -m 4096 "$@" "$B_IP"
 }
 
 # Counts may come a moment after the transfer's end: the last acknowledgment.

@@ -100,8 +100,9 @@ bg_on()
 	export BG_PID
 }
 
-# root_b CMD...: like on_b, but in the initial network namespace of the
-# kernel that host B runs on. Modules, sysfs and rdma links belong there.
+# root_a CMD... / root_b CMD...: like on_a and on_b, but in the initial network
+# namespace of the kernel that the host runs on. Modules, sysfs and rdma links
+# belong there.
 root_b()
 {
 	if [ "$TOPOLOGY" = pair ]; then
@@ -109,6 +110,11 @@ root_b()
 	else
 		"$@"
 	fi
+}
+
+root_a()
+{
+	"$@"
 }
 
 # emu CMD...: one command to the emulator; prints the reply, fails on error.
@@ -390,15 +396,17 @@ _rxe_active()
 	on "$1" rdma link show "$2/1" | grep -q 'state ACTIVE'
 }
 
-# gid_index a|b: index of the RoCEv2 GID of the side's IPv4 address.
+# gid_index a|b [4|6]: index of the RoCEv2 GID of the side's IPv4 or IPv6
+# address.
 gid_index()
 {
-	local side=$1 rxe=$A_RXE run=on_a hex
+	local rxe=$A_RXE n=1 gid
 
-	[ "$side" = b ] && rxe=$B_RXE run=root_b
-	hex=$([ "$side" = a ] && echo 0a00:0001 || echo 0a00:0002)
-	$run sh -c "cd /sys/class/infiniband/$rxe/ports/1/gids &&
-		grep -l 'ffff:$hex\$' * | head -n 1" | grep .
+	[ "$1" = a ] || rxe=$B_RXE n=2
+	gid=0000:0000:0000:0000:0000:ffff:0a00:000$n
+	[ "${2:-4}" = 4 ] || gid=fd00:0000:0000:0000:0000:0000:0000:000$n
+	"root_$1" sh -c "cd /sys/class/infiniband/$rxe/ports/1/gids &&
+		grep -l '^$gid\$' * | head -n 1" | grep .
 }
 
 # --- numbers ------------------------------------------------------------

@@ -101,7 +101,7 @@ mismatch()
 	local from=$1
 
 	ping_ok "$from" "$(ip_of "$(other_side "$from")")" 8000 -M "do" &&
-		ping_ok "$from" "$(ip6_of "$(other_side "$from")")" 8000
+		ping_ok "$from" "$(ip_of "$(other_side "$from")" 6)" 8000
 }
 
 # What one end has sent the other one has received, since they exist.

@@ -17,14 +17,15 @@ other_side()
 	[ "$1" = a ] && echo b || echo a
 }
 
+# ip_of a|b [4|6]
 ip_of()
 {
-	[ "$1" = a ] && echo "$A_IP" || echo "$B_IP"
-}
-
-ip6_of()
-{
-	[ "$1" = a ] && echo "$A_IP6" || echo "$B_IP6"
+	case $1${2:-4} in
+	a4) echo "$A_IP" ;;
+	b4) echo "$B_IP" ;;
+	a6) echo "$A_IP6" ;;
+	b6) echo "$B_IP6" ;;
+	esac
 }
 
 dev_of()
@@ -147,17 +148,23 @@ iperf()
 
 # --- RDMA -----------------------------------------------------------------
 
-# verbs_check SERVER_SIDE OPTION...
+# verbs_check [-6] SERVER_SIDE OPTION...: between the GIDs of the IPv4, or with
+# -6 the IPv6 addresses.
 verbs_check()
 {
-	local side=$1 other bin=/usb4net/bin/verbs_check
+	local v=4 side other bin=/usb4net/bin/verbs_check
 
+	if [ "$1" = -6 ]; then
+		v=6
+		shift
+	fi
+	side=$1
 	other=$(other_side "$side")
 	shift
 	between "$side" 18600 \
-		$bin -d "$(rxe_of "$side")" -g "$(gid_index "$side")" -- \
-		$bin -d "$(rxe_of "$other")" -g "$(gid_index "$other")" "$@" \
-		"$(ip_of "$side")"
+		$bin -d "$(rxe_of "$side")" -g "$(gid_index "$side" $v)" -- \
+		$bin -d "$(rxe_of "$other")" -g "$(gid_index "$other" $v)" "$@" \
+		"$(ip_of "$side" $v)"
 }
 
 # perftest SERVER_SIDE TOOL OPTION...: fails as well if the tool printed no
@@ -210,34 +217,6 @@ rping_ok()
 	between "$side" cm \
 		rping -s -V -C "$count" -a "$(ip_of "$side")" "$@" -- \
 		rping -c -V -C "$count" -a "$(ip_of "$side")" "$@"
-}
-
-# gid6_index a|b: index of the GID of the side's global IPv6 address.
-gid6_index()
-{
-	local rxe run=on_a tail=0000:0001
-
-	rxe=$(rxe_of "$1")
-	if [ "$1" = b ]; then
-		run=root_b
-		tail=0000:0002
-	fi
-	$run grep -l "^fd00:0000:.*$tail\$" -r \
-		"/sys/class/infiniband/$rxe/ports/1/gids" | head -n 1 |
-		sed 's,.*/,,' | grep .
-}
-
-# verbs_check6 SERVER_SIDE OPTION...: between the IPv6 GIDs.
-verbs_check6()
-{
-	local side=$1 other bin=/usb4net/bin/verbs_check
-
-	other=$(other_side "$side")
-	shift
-	between "$side" 18600 \
-		$bin -d "$(rxe_of "$side")" -g "$(gid6_index "$side")" -- \
-		$bin -d "$(rxe_of "$other")" -g "$(gid6_index "$other")" "$@" \
-		"$(ip6_of "$side")"
 }
 
 # --- load -------------------------------------------------------------------

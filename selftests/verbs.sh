@@ -62,8 +62,8 @@ check "RC, large" verbs_check b -q rc -s $large -n 2 \
 check "UC, large" verbs_check b -q uc -s $large -n 2 -o send,write_imm
 check "RC, 64 messages in flight" verbs_check a -q rc -s 1,4096,9000 -n 64
 check "RC, path MTU 256" verbs_check a -q rc -m 256 -s $small,5000 -n $count
-check "RC, IPv6" verbs_check6 b -q rc -s 1,4097,65536
-check "UD, IPv6" verbs_check6 a -q ud -s 1,1000,4096
+check "RC, IPv6" verbs_check -6 b -q rc -s 1,4097,65536
+check "UD, IPv6" verbs_check -6 a -q ud -s 1,1000,4096
 
 check "rping, server on B" rping_ok b
 check "rping, server on A" rping_ok a

@@ -193,6 +193,13 @@ static const char *bed_talk(const char *line)
 	return last;
 }
 
+/* Formats a command into @line and sends it; the reply's last line. */
+static const char *bed_vcmd(char *line, size_t size, const char *fmt, va_list ap)
+{
+	vsnprintf(line, size, fmt, ap);
+	return bed_talk(line);
+}
+
 const char *bed_cmd(const char *fmt, ...)
 {
 	const char *last;
@@ -200,9 +207,8 @@ const char *bed_cmd(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
+	last = bed_vcmd(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	last = bed_talk(line);
 	if (strcmp(last, "ok"))
 		tap_fail(__FILE__, __LINE__, "%s: %s", line, last);
 	return bed_reply;
@@ -215,9 +221,8 @@ const char *bed_cmd_error(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
+	last = bed_vcmd(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	last = bed_talk(line);
 	return strcmp(last, "ok") ? last + 7 : NULL;
 }
 
