@@ -20,10 +20,13 @@ def fields(words):
 
 
 def parse(directory, wall):
-    """One guest's runs and header: ([(workload, numbers)...], header, failures)."""
+    """One guest's runs and header: ([(workload, numbers)...], header, failures).
+    No runs at all, but None, if nothing was asked of it."""
     runs, header, failures = [], {}, []
     with open(os.path.join(directory, "report"), encoding="utf-8", errors="replace") as f:
         lines = f.read().splitlines()
+    if any(line.startswith("1..0 ") for line in lines):
+        return None, {}, []
     for line in lines:
         words = line.split()
         if not words:
@@ -131,11 +134,15 @@ def main():
             continue
         stack, directory = arg.split(":", 1)
         runs, guest, failures = parse(directory, wall)
+        if runs is None:
+            continue
         if not runs and not failures:
             failures = ["no figures at all"]
         by_stack.setdefault(stack, []).extend(runs)
         header.update(guest)
         result["failures"] += [f"{stack}: {f.removeprefix(stack + ': ')}" for f in failures]
+    if not by_stack:
+        sys.exit("no stack has a workload like that")
     for stack, runs in by_stack.items():
         rows, left_out = summarise(stack, runs, wall)
         result["results"] += rows

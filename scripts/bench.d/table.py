@@ -73,12 +73,12 @@ def compare(new, base):
     """Change against BASE; the number of regressions."""
     now, then = data.index(new["results"]), data.index(base["results"])
     gone = data.index(new["left_out"])
-    ran = set(data.workloads(new["results"] + new["left_out"]))
+    ran = {(r["workload"], r["stack"]) for r in new["results"] + new["left_out"]}
     bad = 0
     print("\nchange against the base, where it is above 1 %:")
     for key, old in then.items():
         workload, stack, metric = key
-        if workload not in ran:
+        if (workload, stack) not in ran:
             continue
         if key not in now:
             # A row that cannot be trusted is not a regression, but seen.

@@ -16,6 +16,7 @@
 #	bench.stack=bypass	usb4net_rdma and the patched rxe
 #	bench.stack=raw		thunderbolt_stream
 #	bench.set=NAME		workloads: see sets() below
+#	bench.only=PATTERN,...	of these only those
 #	bench.runs=N		how often each is run
 #	bench.scale=N		percent of the usual number of messages
 #	bench.profile=1		print the kernel's symbols, too
@@ -36,6 +37,7 @@ set=$(option set)
 runs=$(option runs)
 scale=$(option scale)
 profile=$(option profile)
+only=$(option only)
 : "${runs:=3}" "${scale:=100}"
 bench=/usb4net/bin/bench
 
@@ -225,9 +227,29 @@ header()
 		echo "bench-header mtu.$stack=$(cat "/sys/class/net/$A_DEV/mtu")"
 }
 
-mapfile -t list < <(sets | sed 's/^[[:space:]]*//')
-[ ${#list[@]} -gt 0 ] || ktap_exit_fail_msg "no such set: $set"
+# Those of the set's lines that bench.only asks for.
+chosen()
+{
+	local name messages pattern patterns
+
+	IFS=, read -r -a patterns <<< "${only:-*}"
+	while read -r name messages; do
+		for pattern in "${patterns[@]}"; do
+			# shellcheck disable=SC2053 # a pattern
+			[[ $name == $pattern ]] || continue
+			echo "$name $messages"
+			break
+		done
+	done
+}
+
+mapfile -t list < <(sets | chosen)
+[ -n "$(sets)" ] || ktap_exit_fail_msg "no such set: $set"
 ktap_print_header
+[ ${#list[@]} -gt 0 ] || {
+	ktap_skip_all "set $set has nothing like $only"
+	exit "$KSFT_SKIP"
+}
 ktap_set_plan $((${#list[@]} + 1))
 # Not in a subshell: it sets A_DEV and B_DEV.
 if stack_up > /run/stack_up 2>&1; then
