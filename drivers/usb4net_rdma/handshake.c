@@ -237,8 +237,8 @@ static void u4n_hs_rings_down(struct u4n_link *l)
 		 * path's pending bit may never clear.
 		 */
 		if (tb_xdomain_disable_paths(l->xd, l->out_hopid,
-					     l->tx.ring->hop, hs->in_hopid,
-					     l->rx.ring->hop))
+					     l->tx.ring.tb->hop, hs->in_hopid,
+					     l->rx.ring.tb->hop))
 			netdev_warn(l->ndev, "could not close the paths\n");
 		napi_disable(&l->napi);
 		u4n_ring_stop(l);
@@ -274,8 +274,8 @@ static int u4n_hs_rings_up(struct u4n_link *l)
 	napi_enable(&l->napi);
 
 	/* last, when what comes in finds buffers */
-	ret = tb_xdomain_enable_paths(l->xd, l->out_hopid, l->tx.ring->hop,
-				      hs->in_hopid, l->rx.ring->hop);
+	ret = tb_xdomain_enable_paths(l->xd, l->out_hopid, l->tx.ring.tb->hop,
+				      hs->in_hopid, l->rx.ring.tb->hop);
 	if (ret)
 		goto disable;
 	hs->rings_up = true;

@@ -16,6 +16,7 @@
 #include "compat.h"
 #include "credit.h"
 #include "proto.h"
+#include "ring.h"
 
 struct roce_link;
 struct u4n_gids;
@@ -196,7 +197,7 @@ enum u4n_tx_counter {
  * struct u4n_tx - transmit side
  * @lock: protects all members. Taken in process and softirq context, inside of
  *	the network device's own transmit lock.
- * @ring: the hardware's ring
+ * @ring: the ring
  * @frames: its descriptors, %U4N_RING_SIZE
  * @head: next to be used, free running
  * @tail: next to be completed, free running
@@ -216,7 +217,7 @@ enum u4n_tx_counter {
  */
 struct u4n_tx {
 	spinlock_t lock;	/* all of the below */
-	struct tb_ring *ring;
+	struct u4n_ring ring;
 	struct u4n_tx_frame *frames;
 	u32 head;
 	u32 tail;
@@ -261,7 +262,7 @@ enum u4n_rx_counter {
 
 /**
  * struct u4n_rx - receive side, NAPI's own while a session lives
- * @ring: the hardware's ring
+ * @ring: the ring
  * @frames: its descriptors, %U4N_RING_SIZE
  * @pool: pages
  * @masked: the ring's interrupt is masked until we have polled (bit 0)
@@ -288,7 +289,7 @@ enum u4n_rx_counter {
  * @drops: drops by reason
  */
 struct u4n_rx {
-	struct tb_ring *ring;
+	struct u4n_ring ring;
 	struct u4n_rx_frame *frames;
 	struct page_pool *pool;
 	unsigned long masked;
@@ -397,20 +398,6 @@ enum u4n_xd_status u4n_hs_rx_ready(struct u4n_link *l,
 enum u4n_xd_status u4n_hs_rx_bye(struct u4n_link *l,
 				 const struct u4n_xd_msg *msg);
 const char *u4n_reason_text(u32 reason);
-
-/* ring.c */
-struct device *u4n_ring_dma_dev(const struct u4n_link *l);
-int u4n_ring_alloc(struct u4n_link *l);
-void u4n_ring_free(struct u4n_link *l);
-void u4n_ring_start(struct u4n_link *l);
-void u4n_ring_stop(struct u4n_link *l);
-void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame);
-void u4n_ring_kick_tx(struct u4n_link *l);
-void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame);
-void u4n_ring_kick_rx(struct u4n_link *l);
-struct ring_frame *u4n_ring_poll_tx(struct u4n_link *l);
-struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l);
-void u4n_ring_unmask(struct u4n_link *l);
 
 /* tx.c */
 int u4n_tx_alloc(struct u4n_link *l);

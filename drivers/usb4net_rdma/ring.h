@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A ring of the host interface. ring.c sets it up and takes it down,
+ * ring_direct.c moves frames through it.
+ */
+#ifndef _U4N_RING_H
+#define _U4N_RING_H
+
+#include <linux/thunderbolt.h>
+
+struct u4n_desc;
+struct u4n_link;
+
+/**
+ * struct u4n_ring - one direction
+ * @tb: the core's ring. It believes that the ring is always empty.
+ * @desc: descriptors, the core's memory
+ * @doorbell: register for the index of the first descriptor not posted
+ * @frames: frame in each descriptor
+ * @mask: number of descriptors, a power of two, less one
+ * @head: next descriptor to be posted, free running
+ * @tail: next descriptor to be completed, free running
+ * @running: the ring is enabled
+ */
+struct u4n_ring {
+	struct tb_ring *tb;
+	struct u4n_desc *desc;
+	void __iomem *doorbell;
+	struct ring_frame **frames;
+	u32 mask;
+	u32 head;
+	u32 tail;
+	bool running;
+};
+
+/* ring.c */
+struct device *u4n_ring_dma_dev(const struct u4n_link *l);
+int u4n_ring_alloc(struct u4n_link *l);
+void u4n_ring_free(struct u4n_link *l);
+void u4n_ring_start(struct u4n_link *l);
+void u4n_ring_stop(struct u4n_link *l);
+void u4n_ring_unmask(struct u4n_link *l);
+
+/* ring_direct.c */
+int u4n_ring_init(struct u4n_ring *r, struct tb_ring *tb);
+void u4n_ring_exit(struct u4n_ring *r);
+void u4n_ring_reset(struct u4n_ring *r);
+void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame);
+void u4n_ring_kick_tx(struct u4n_link *l);
+void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame);
+void u4n_ring_kick_rx(struct u4n_link *l);
+struct ring_frame *u4n_ring_poll_tx(struct u4n_link *l);
+struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l);
+bool u4n_ring_rx_ready(const struct u4n_link *l);
+
+#endif /* _U4N_RING_H */
