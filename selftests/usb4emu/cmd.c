@@ -7,7 +7,7 @@
 #include "emu.h"
 
 #define EMU_LINE	256
-#define EMU_ARGS	6
+#define EMU_ARGS	32
 
 struct emu_args {
 	int n;
@@ -31,15 +31,18 @@ static int emu_fail(struct emu_args *a, int err, const char *error)
 }
 
 /* Decimal only, nothing after it but @end. */
-static const char *emu_parse_number(const char *s, u32 max, char end, u32 *val)
+const char *emu_parse_number(const char *s, u32 max, char end, u32 *val)
 {
+	u64 n = 0;
+
 	if (*s < '0' || *s > '9')
 		return NULL;
-	for (*val = 0; *s >= '0' && *s <= '9'; s++) {
-		*val = *val * 10 + (*s - '0');
-		if (*val > max)
+	for (; *s >= '0' && *s <= '9'; s++) {
+		n = n * 10 + (*s - '0');
+		if (n > max)
 			return NULL;
 	}
+	*val = n;
 	return *s == end ? s : NULL;
 }
 
@@ -157,7 +160,7 @@ static int emu_cmd_status(struct emu *e, struct emu_args *a, struct emu_out *out
 
 		emu_out(out, "router %u %s version %u hops %u power %s control %s\n", r,
 			rt->attached ? "attached" : "detached", e->cfg.usb4_version,
-			e->cfg.hop_count, emu_pci_asleep(rt) ? "asleep" : "on",
+			rt->nr_rings, emu_pci_asleep(rt) ? "asleep" : "on",
 			emu_ring_enabled(&rt->rx[0]) ? "running" : "stopped");
 		for (i = 0; i < EMU_NR_PORTS; i++)
 			emu_status_port(rt, i, out);
@@ -192,6 +195,30 @@ static int emu_cmd_verbose(struct emu *e, struct emu_args *a, struct emu_out *ou
 	return 0;
 }
 
+/* What a driver has seen of a router's rings it does not expect to change. */
+static int emu_cmd_hops(struct emu *e, struct emu_args *a, struct emu_out *out)
+{
+	struct emu_router *rt;
+	u32 r, hops, i;
+
+	if (!emu_parse_number(a->arg[1], e->cfg.nr_routers - 1, '\0', &r))
+		return emu_fail(a, -EINVAL, "no such router");
+	if (!emu_parse_number(a->arg[2], EMU_MAX_HOPS, '\0', &hops) || hops < EMU_MIN_HOPS)
+		return emu_fail(a, -EINVAL, "want 3 to 16 rings");
+	rt = &e->router[r];
+	for (i = 0; i < EMU_MAX_HOPS; i++)
+		if (emu_ring_enabled(&rt->tx[i]) || emu_ring_enabled(&rt->rx[i]))
+			return emu_fail(a, -EBUSY, "a driver is using the rings");
+	emu_router_rings(rt, hops);
+	return 0;
+}
+
+static int emu_cmd_fault(struct emu *e, struct emu_args *a, struct emu_out *out)
+{
+	a->error = emu_fault_command(e, a->n - 1, a->arg + 1, out);
+	return a->error ? -EINVAL : 0;
+}
+
 static int emu_cmd_help(struct emu *e, struct emu_args *a, struct emu_out *out);
 
 static const struct emu_cmd emu_cmds[] = {
@@ -201,6 +228,9 @@ static const struct emu_cmd emu_cmds[] = {
 	{ "unplug", "R.P", "remove the cable of a port", 1, 1, emu_cmd_unplug },
 	{ "link", "R.P [gen 3|4] [width 1|2]", "what the cable allows", 3, 5, emu_cmd_link },
 	{ "stats", "[R]", "counters", 0, 1, emu_cmd_stats },
+	{ "hops", "R N", "number of rings, before a driver uses them", 2, 2, emu_cmd_hops },
+	{ "fault", "KIND [WORD N]...|list|off [ID]|seed N|help", "make something go wrong",
+	  1, EMU_ARGS - 1, emu_cmd_fault },
 	{ "capture", "FILE|off", "record frames to a pcapng file", 1, 1, emu_cmd_capture },
 	{ "verbose", "0-3", "log level", 1, 1, emu_cmd_verbose },
 };

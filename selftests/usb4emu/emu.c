@@ -75,11 +75,13 @@ struct emu *emu_new(const struct emu_config *cfg, const struct emu_ops *ops, voi
 	e->ops = ops;
 	e->priv = priv;
 	e->deadline = EMU_NEVER;
+	emu_fault_seed(e, 1);
 	for (i = 0; i < cfg->nr_routers; i++) {
 		struct emu_router *rt = &e->router[i];
 
 		rt->e = e;
 		rt->nr = i;
+		rt->nr_rings = cfg->hop_count;
 		rt->attached = true;
 		emu_pci_reset(rt);
 		emu_nhi_reset(rt);
@@ -121,6 +123,8 @@ void emu_nhi_reset(struct emu_router *rt)
 			ring->frame_size = 0;
 			ring->dev = 0;
 			ring->drv = 0;
+			ring->wedged = false;
+			ring->withheld = false;
 		}
 	}
 	emu_irq_reset(rt);
@@ -172,7 +176,7 @@ void emu_dma_retry(struct emu *e, u32 r)
 	struct emu_router *rt = &e->router[r];
 	u32 hop;
 
-	for (hop = 0; hop < e->cfg.hop_count; hop++)
+	for (hop = 0; hop < rt->nr_rings; hop++)
 		emu_tx_run(rt, hop);
 	emu_ctl_flush(rt);
 	emu_rings_retry(e);
@@ -185,10 +189,11 @@ u64 emu_deadline(const struct emu *e)
 
 u64 emu_run_timers(struct emu *e)
 {
-	u64 now = emu_now(e), next = EMU_NEVER;
+	u64 now = emu_now(e), next;
 	u32 i;
 
 	e->deadline = EMU_NEVER;
+	next = emu_fault_timers(e, now);
 	for (i = 0; i < e->cfg.nr_routers; i++) {
 		next = min(next, emu_irq_timers(&e->router[i], now));
 		next = min(next, emu_port_timers(&e->router[i], now));

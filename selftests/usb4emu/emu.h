@@ -6,6 +6,7 @@
 #define USB4EMU_EMU_H
 
 #include "core.h"
+#include "fault.h"
 #include "regs.h"
 
 /* Adapters of a router: two USB4 ports with two lanes each, then the NHI */
@@ -28,28 +29,58 @@ enum emu_drop {
 	EMU_DROP_OVERFLOW,	/* no descriptor posted, no end-to-end flow control */
 	EMU_DROP_PDF,		/* SOF or EOF not in the receive ring's masks */
 	EMU_DROP_DMA,		/* buffer or descriptor not in guest memory */
+	EMU_DROP_FAULT,		/* a rule of "fault drop" */
 	EMU_NR_DROPS,
 	EMU_STALL = EMU_NR_DROPS, /* not lost: wait for a descriptor */
 };
 
+/**
+ * struct emu_ring - a transmit or receive ring
+ * @base: bus address of the descriptors
+ * @options: register
+ * @pdf_mask: RX: SOF mask 31:16, EOF mask 15:0
+ * @size: number of descriptors
+ * @frame_size: RX: bytes in a buffer, 0 for the largest
+ * @dev: next descriptor of the device
+ * @drv: first one not posted by the driver
+ * @stalled: TX: the next frame waits
+ * @used: was enabled once
+ * @wedged: TX: stopped for good by a fault
+ * @judged: TX: @fault is that of the next frame
+ * @withheld: RX: the driver has posted more, up to @withheld_drv
+ * @withheld_drv: see @withheld
+ * @fault: TX: what is to go wrong with the next frame
+ * @frames: completed
+ * @bytes: in them
+ * @stalls: frames that had to wait
+ * @cuts: RX: frames that ended at their first packet
+ * @drops: frames lost, by &enum emu_drop
+ */
 struct emu_ring {
 	u64 base;
 	u32 options;
-	u32 pdf_mask;		/* RX: SOF mask 31:16, EOF mask 15:0 */
+	u32 pdf_mask;
 	u16 size;
 	u16 frame_size;
-	u16 dev;		/* next descriptor of the device */
-	u16 drv;		/* first one not posted by the driver */
+	u16 dev;
+	u16 drv;
 	bool stalled;
 	bool used;
+	bool wedged;
+	bool judged;
+	bool withheld;
+	u16 withheld_drv;
+	struct emu_frame_fault fault;
 	u64 frames;
 	u64 bytes;
 	u64 stalls;
+	u64 cuts;
 	u64 drops[EMU_NR_DROPS];
 };
 
 struct emu_vector {
 	u64 next;		/* earliest time of the next message */
+	u32 ring;		/* that raised it last */
 	bool pending;		/* throttled, or not deliverable now */
 	bool blocked;		/* the transport could not deliver */
 	bool masked;		/* own_msi: latched in the PBA */
@@ -86,6 +117,7 @@ struct emu_ctl {
  * @up: the link is up
  * @known: the connection manager acknowledged a plug event
  * @lost: the link went down after a plug event was sent: an unplug is due
+ * @pull: a fault is about to remove the cable
  * @sent: the event sent last and not acknowledged
  * @resend: when to send it again
  * @events: plug and unplug events there were
@@ -99,6 +131,7 @@ struct emu_port {
 	bool up;
 	bool known;
 	bool lost;
+	bool pull;
 	enum { EMU_EV_NONE, EMU_EV_PLUG, EMU_EV_UNPLUG } sent;
 	u64 resend;
 	u64 events;
@@ -123,12 +156,14 @@ struct emu_stats {
 	u64 msis;
 	u64 guest_errors;
 	u64 dma_errors;
+	u64 faults[EMU_NR_FAULTS];
 	struct emu_ctl_stats ctl;
 };
 
 struct emu_router {
 	struct emu *e;
 	u32 nr;
+	u32 nr_rings;		/* in each direction */
 	bool attached;
 	u8 pci[EMU_PCI_CFG_SIZE];
 	struct emu_ring tx[EMU_MAX_HOPS];
@@ -152,6 +187,7 @@ struct emu {
 	u32 nr_stalled;
 	u32 next_ring;		/* of all rings, to be retried first */
 	bool capturing;
+	struct emu_faults faults;
 	struct emu_router router[];
 };
 
@@ -195,6 +231,7 @@ void emu_itr_write(struct emu_router *rt, u32 off, u32 val);
 
 /* ring.c */
 void emu_tx_run(struct emu_router *rt, u32 hop);
+void emu_tx_doorbell(struct emu_router *rt, u32 hop);
 void emu_tx_stop(struct emu_router *rt, u32 hop);
 void emu_rings_retry(struct emu *e);
 bool emu_rx_room(const struct emu_ring *ring);
@@ -219,6 +256,7 @@ enum emu_drop emu_path_find(struct emu_router *rt, u32 hop, struct emu_path *pat
 
 /* router.c */
 void emu_router_reset(struct emu_router *rt);
+void emu_router_rings(struct emu_router *rt, u32 rings);
 u32 *emu_cfg_space(struct emu_router *rt, u32 space, u32 adapter, u32 *dwords);
 void emu_cfg_write(struct emu_router *rt, u32 space, u32 adapter, u32 off, u32 val);
 
@@ -270,11 +308,15 @@ void emu_capture_control(struct emu_router *rt, bool out, u32 type, const void *
 int emu_capture_start(struct emu *e, const char *path);
 void emu_capture_stop(struct emu *e);
 
-/* stats.c */
+/* cmd.c */
 struct emu_out {
 	void (*fn)(void *arg, const char *text);
 	void *arg;
 };
+
+const char *emu_parse_number(const char *s, u32 max, char end, u32 *val);
+
+/* stats.c */
 
 __printf(2, 3)
 void emu_out(struct emu_out *out, const char *fmt, ...);

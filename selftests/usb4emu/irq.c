@@ -39,25 +39,32 @@ static void emu_irq_send(struct emu_router *rt, u32 vec, u64 now)
 		v->masked = true;
 		return;
 	}
+	v->pending = false;
+	v->next = itr ? now + (u64)itr * EMU_ITR_UNIT : 0;
+	if (emu_fault_irq_drop(rt, v->ring))
+		return;
 	if (!rt->e->ops->irq(rt->e->priv, rt->nr, vec)) {
 		v->blocked = true;
 		v->pending = true;
 		return;
 	}
-	v->pending = false;
-	v->next = itr ? now + (u64)itr * EMU_ITR_UNIT : 0;
 	rt->stats.msis++;
 }
 
-static void emu_irq_trigger(struct emu_router *rt, u32 vec)
+static void emu_irq_trigger(struct emu_router *rt, u32 bit)
 {
+	u32 vec = emu_irq_vector(rt, bit);
 	struct emu_vector *v = &rt->irq.vec[vec];
-	u64 now = 0;
+	u64 now = 0, delay;
 
 	if (v->blocked)
 		return;
-	if (rt->irq.itr[vec])
+	v->ring = bit % rt->nr_rings;
+	delay = v->pending ? 0 : emu_fault_irq_delay(rt, v->ring);
+	if (rt->irq.itr[vec] || v->pending || delay)
 		now = emu_now(rt->e);
+	if (delay)
+		v->next = max(v->next, now + delay);
 	if (now >= v->next) {
 		emu_irq_send(rt, vec, now);
 		return;
@@ -70,13 +77,13 @@ void emu_irq_raise(struct emu_router *rt, u32 bit)
 {
 	rt->irq.status |= BIT_ULL(bit);
 	if (rt->irq.mask & BIT(bit))
-		emu_irq_trigger(rt, emu_irq_vector(rt, bit));
+		emu_irq_trigger(rt, bit);
 }
 
 /* Status only: the interrupt mask has no bits for overflows. */
 void emu_irq_overflow(struct emu_router *rt, u32 hop)
 {
-	rt->irq.status |= BIT_ULL(2 * rt->e->cfg.hop_count + hop);
+	rt->irq.status |= BIT_ULL(2 * rt->nr_rings + hop);
 }
 
 static bool emu_irq_wanted(const struct emu_router *rt, u32 vec)
@@ -162,9 +169,9 @@ void emu_mask_write(struct emu_router *rt, u32 off, u32 val)
 	if (off)
 		return;
 	rt->irq.mask = val;
-	for (bit = 0; fire && bit < 2 * rt->e->cfg.hop_count; bit++)
+	for (bit = 0; fire && bit < 2 * rt->nr_rings; bit++)
 		if (fire & BIT(bit))
-			emu_irq_trigger(rt, emu_irq_vector(rt, bit));
+			emu_irq_trigger(rt, bit);
 }
 
 void emu_itr_write(struct emu_router *rt, u32 off, u32 val)

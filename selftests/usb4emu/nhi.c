@@ -55,15 +55,14 @@ static u32 emu_rxring_read(struct emu_router *rt, u32 hop, u32 off)
 	return emu_ring_read(rx, off, rx->drv | (u32)rx->dev << 16);
 }
 
-static bool emu_ring_index(struct emu_router *rt, struct emu_ring *ring, u32 hop, u32 index)
+static bool emu_ring_index_valid(struct emu_router *rt, const struct emu_ring *ring, u32 hop,
+				 u32 index)
 {
-	if (index && index >= ring->size) {
-		emu_guest_error(rt, "%s ring %u: index %u of %u",
-				ring == &rt->tx[hop] ? "tx" : "rx", hop, index, ring->size);
-		return false;
-	}
-	ring->drv = index;
-	return true;
+	if (!index || index < ring->size)
+		return true;
+	emu_guest_error(rt, "%s ring %u: index %u of %u", ring == &rt->tx[hop] ? "tx" : "rx",
+			hop, index, ring->size);
+	return false;
 }
 
 /* The index registers must stay inside whatever size is written. */
@@ -74,6 +73,7 @@ static void emu_ring_resize(struct emu_ring *ring, u32 size)
 		ring->dev = 0;
 	if (ring->drv >= size)
 		ring->drv = ring->dev;
+	ring->withheld = false;
 }
 
 static void emu_ring_base(struct emu_ring *ring, u32 off, u32 val)
@@ -90,8 +90,10 @@ static void emu_txring_write(struct emu_router *rt, u32 hop, u32 off, u32 val)
 
 	switch (off) {
 	case NHI_RING_INDEX:
-		if (emu_ring_index(rt, tx, hop, val >> 16))
-			emu_tx_run(rt, hop);
+		if (!emu_ring_index_valid(rt, tx, hop, val >> 16))
+			break;
+		tx->drv = val >> 16;
+		emu_tx_doorbell(rt, hop);
 		break;
 	case NHI_RING_SIZE:
 		emu_ring_resize(tx, val & 0xffff);
@@ -101,8 +103,16 @@ static void emu_txring_write(struct emu_router *rt, u32 hop, u32 off, u32 val)
 	}
 }
 
-static void emu_rx_posted(struct emu_router *rt, u32 hop)
+static void emu_rx_posted(struct emu_router *rt, u32 hop, u32 index)
 {
+	struct emu_ring *rx = &rt->rx[hop];
+
+	rx->withheld = emu_fault_withheld(rt, hop);
+	if (rx->withheld) {
+		rx->withheld_drv = index;
+		return;
+	}
+	rx->drv = index;
 	if (hop)
 		emu_rings_retry(rt->e);
 	else
@@ -115,8 +125,8 @@ static void emu_rxring_write(struct emu_router *rt, u32 hop, u32 off, u32 val)
 
 	switch (off) {
 	case NHI_RING_INDEX:
-		if (emu_ring_index(rt, rx, hop, val & 0xffff))
-			emu_rx_posted(rt, hop);
+		if (emu_ring_index_valid(rt, rx, hop, val & 0xffff))
+			emu_rx_posted(rt, hop, val & 0xffff);
 		break;
 	case NHI_RING_SIZE:
 		emu_ring_resize(rx, val & 0xffff);
@@ -143,6 +153,8 @@ static void emu_ring_options(struct emu_router *rt, struct emu_ring *ring, u32 h
 		return;
 	ring->dev = 0;
 	ring->drv = 0;
+	ring->wedged = false;
+	ring->withheld = false;
 	ring->used = true;
 }
 
@@ -233,7 +245,7 @@ static u32 emu_reg_caps(struct emu_router *rt, u32 hop, u32 off)
 {
 	u32 version = rt->e->cfg.usb4_version == 2 ? EMU_CAPS_V2 : EMU_CAPS_V1;
 
-	return rt->e->cfg.hop_count | version << 16;
+	return rt->nr_rings | version << 16;
 }
 
 static u32 emu_reg_dma_misc(struct emu_router *rt, u32 hop, u32 off)
@@ -285,7 +297,7 @@ static const struct emu_reg *emu_reg_find(const struct emu_router *rt, u32 *off,
 
 	for (i = 0; i < ARRAY_SIZE(emu_regs); i++) {
 		const struct emu_reg *reg = &emu_regs[i];
-		u32 len = reg->stride * (reg->per_hop ? rt->e->cfg.hop_count : 1);
+		u32 len = reg->stride * (reg->per_hop ? rt->nr_rings : 1);
 
 		if (*off < reg->start || *off >= reg->start + len)
 			continue;

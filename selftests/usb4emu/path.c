@@ -12,7 +12,7 @@
 
 static u32 emu_path_hops(const struct emu_router *rt, u32 adapter)
 {
-	return adapter == EMU_NHI_ADAPTER ? rt->e->cfg.hop_count : EMU_LANE_HOPS;
+	return adapter == EMU_NHI_ADAPTER ? rt->nr_rings : EMU_LANE_HOPS;
 }
 
 enum emu_drop emu_path_find(struct emu_router *rt, u32 hop, struct emu_path *path)
@@ -38,7 +38,7 @@ enum emu_drop emu_path_find(struct emu_router *rt, u32 hop, struct emu_path *pat
 		if (out == EMU_NHI_ADAPTER) {
 			path->dst = rt;
 			path->ring = hop;
-			return i && hop < rt->e->cfg.hop_count ? EMU_DROP_NONE : EMU_DROP_BAD_PATH;
+			return i && hop < rt->nr_rings ? EMU_DROP_NONE : EMU_DROP_BAD_PATH;
 		}
 		p = emu_adapter_port(out);
 		if (p < 0)

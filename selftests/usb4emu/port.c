@@ -102,7 +102,8 @@ static void emu_event_send(struct emu_router *rt, u32 nr, bool unplug)
 		 emu_port_adapter(nr));
 	port->sent = unplug ? EMU_EV_UNPLUG : EMU_EV_PLUG;
 	emu_event_arm(rt, port);
-	emu_ctl_send(rt, CTL_EVENT, dw, ARRAY_SIZE(dw));
+	if (!emu_fault_event_drop(rt))
+		emu_ctl_send(rt, CTL_EVENT, dw, ARRAY_SIZE(dw));
 }
 
 /* Not while packets wait for a descriptor: the event may be one of them. */

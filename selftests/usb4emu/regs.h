@@ -40,10 +40,12 @@
 #define DESC_LEN(w)		((w) & 0xfff)
 #define DESC_EOF(w)		((w) >> 12 & 0xf)
 #define DESC_SOF(w)		((w) >> 16 & 0xf)
+#define DESC_CRC_ERROR		BIT(20)
 #define DESC_COMPLETED		BIT(21)
 #define DESC_OVERRUN		BIT(22)	/* "posted" until completed */
 #define DESC_INTERRUPT		BIT(23)
 #define DESC_MAX_FRAME		4096
+#define DESC_PACKET		256	/* what a frame travels in */
 
 /* Control packets: packet types are the EOF of their descriptors */
 enum ctl_type {
@@ -122,6 +124,7 @@ enum ctl_error {
 #define ADP_CS_4_TOTAL(n)	((u32)(n) << 20)
 #define ADP_CS_4_LCK		BIT(31)
 #define ADP_CS_5		0x05
+#define ADP_CS_5_HOPS		GENMASK(21, 0)	/* largest HopIDs, in and out */
 #define ADP_CS_5_LCA		GENMASK(28, 22)
 #define ADP_CS_5_DHP		BIT(31)
 

@@ -21,6 +21,7 @@ const char *const emu_drop_names[EMU_NR_DROPS] = {
 	[EMU_DROP_OVERFLOW]	= "overflow",
 	[EMU_DROP_PDF]		= "pdf",
 	[EMU_DROP_DMA]		= "dma",
+	[EMU_DROP_FAULT]	= "fault",
 };
 
 bool emu_ring_enabled(const struct emu_ring *ring)
@@ -57,6 +58,7 @@ static void emu_tx_set_stalled(struct emu_router *rt, struct emu_ring *tx, bool 
 void emu_tx_stop(struct emu_router *rt, u32 hop)
 {
 	emu_tx_set_stalled(rt, &rt->tx[hop], false);
+	rt->tx[hop].judged = false;
 }
 
 /* The length is the guest's: cut what does not fit and mark it, as hardware. */
@@ -81,7 +83,7 @@ static void emu_rx_complete(struct emu_router *rt, u32 hop, struct emu_desc *d, 
 	emu_desc_put(d, word);
 	emu_ring_advance(&rt->rx[hop], len);
 	if (interrupt)
-		emu_irq_raise(rt, rt->e->cfg.hop_count + hop);
+		emu_irq_raise(rt, rt->nr_rings + hop);
 }
 
 /* Returns false if the ring's memory cannot be reached: the packet waits. */
@@ -105,8 +107,21 @@ static bool emu_rx_accepts(const struct emu_ring *rx, u32 sof, u32 eof)
 	       ((rx->pdf_mask >> 16 & BIT(sof)) && (rx->pdf_mask & BIT(eof)));
 }
 
+/*
+ * A frame travels in packets: the first one has the start tag, the last one the
+ * end tag. A start tag that the receiver takes for an end tag ends the frame.
+ */
+static void emu_rx_cut(struct emu_ring *rx, u32 *len, u32 sof, u32 *eof)
+{
+	if ((rx->options & NHI_OPT_RAW) || *len <= DESC_PACKET || !(rx->pdf_mask & BIT(sof)))
+		return;
+	*len = DESC_PACKET;
+	*eof = sof;
+	rx->cuts++;
+}
+
 static enum emu_drop emu_rx_frame(const struct emu_path *path, const struct emu_desc *from,
-				  u32 len)
+				  u32 len, const struct emu_frame_fault *f)
 {
 	struct emu_router *rt = path->dst;
 	struct emu_ring *rx = &rt->rx[path->ring];
@@ -118,6 +133,8 @@ static enum emu_drop emu_rx_frame(const struct emu_path *path, const struct emu_
 		return EMU_DROP_RX_DISABLED;
 	if (!emu_rx_accepts(rx, sof, eof))
 		return EMU_DROP_PDF;
+	if ((rx->options & NHI_OPT_E2E) && emu_fault_starved(rt, path->ring))
+		return EMU_STALL;
 	if (!emu_rx_room(rx)) {
 		if (rx->options & NHI_OPT_E2E)
 			return EMU_STALL;
@@ -126,11 +143,45 @@ static enum emu_drop emu_rx_frame(const struct emu_path *path, const struct emu_
 	}
 	if (!emu_desc_get(rt, rx, &to))
 		return EMU_DROP_DMA;
+	emu_rx_cut(rx, &len, sof, &eof);
 	word = emu_rx_word(rx, &len, sof, eof);
 	if (!emu_dma_copy(path->src, from->phys, rt, to.phys, len))
 		return EMU_DROP_DMA;
-	emu_rx_complete(rt, path->ring, &to, word, len);
+	emu_fault_corrupt(rt, f, to.phys, len);
+	emu_rx_complete(rt, path->ring, &to, word | (f->crc ? DESC_CRC_ERROR : 0), len);
 	return EMU_DROP_NONE;
+}
+
+/* Returns false if the frame is held back by a fault. */
+static bool emu_tx_judge(const struct emu_path *path, struct emu_ring *tx, u32 word, u32 len)
+{
+	struct emu *e = path->src->e;
+
+	if (!tx->judged)
+		emu_fault_frame(path, DESC_SOF(word), DESC_EOF(word), len, &tx->fault);
+	tx->judged = true;
+	if (!tx->fault.release || emu_now(e) >= tx->fault.release)
+		return true;
+	emu_set_deadline(e, tx->fault.release);
+	return false;
+}
+
+static enum emu_drop emu_tx_deliver(const struct emu_path *path, struct emu_ring *tx,
+				    const struct emu_desc *d, u32 len)
+{
+	const struct emu_frame_fault *f = &tx->fault;
+	enum emu_drop drop;
+
+	if (!emu_tx_judge(path, tx, d->word, len))
+		return EMU_STALL;
+	if (f->drop)
+		return EMU_DROP_FAULT;
+	if (f->len)
+		len = f->len;
+	drop = emu_rx_frame(path, d, len, f);
+	if (f->dup && drop == EMU_DROP_NONE)
+		emu_rx_frame(path, d, len, f);
+	return drop;
 }
 
 /* Returns false if the frame has to wait. */
@@ -144,9 +195,10 @@ static bool emu_tx_frame(struct emu_router *rt, u32 hop, const struct emu_desc *
 	if (drop == EMU_DROP_NONE && !emu_dma_check(rt, d->phys, len, false))
 		drop = EMU_DROP_DMA;
 	if (drop == EMU_DROP_NONE)
-		drop = emu_rx_frame(&path, d, len);
+		drop = emu_tx_deliver(&path, tx, d, len);
 	if (drop == EMU_STALL)
 		return false;
+	tx->judged = false;
 	if (rt->e->capturing)
 		emu_capture_frame(&path, d->phys, len, DESC_SOF(d->word), DESC_EOF(d->word), drop);
 	if (drop == EMU_DROP_NONE)
@@ -164,7 +216,8 @@ static bool emu_tx_step(struct emu_router *rt, u32 hop)
 	struct emu_desc d;
 	u32 len;
 
-	if (!emu_ring_enabled(tx) || tx->dev == tx->drv || !emu_desc_get(rt, tx, &d)) {
+	if (!emu_ring_enabled(tx) || tx->wedged || tx->dev == tx->drv ||
+	    !emu_desc_get(rt, tx, &d)) {
 		emu_tx_set_stalled(rt, tx, false);
 		return false;
 	}
@@ -189,6 +242,20 @@ void emu_tx_run(struct emu_router *rt, u32 hop)
 		;
 }
 
+/* The driver has posted something. */
+void emu_tx_doorbell(struct emu_router *rt, u32 hop)
+{
+	struct emu_ring *tx = &rt->tx[hop];
+	u32 in_flight = tx->size ? (tx->drv + tx->size - tx->dev) % tx->size : 0;
+
+	if (!tx->wedged && emu_ring_enabled(tx) && emu_fault_stall(rt, hop, in_flight)) {
+		emu_info(rt->e, "router %u: tx ring %u stops with %u frames in flight", rt->nr,
+			 hop, in_flight);
+		tx->wedged = true;
+	}
+	emu_tx_run(rt, hop);
+}
+
 /*
  * Something a stalled sender may wait for has changed. One frame of each ring
  * at a time, beginning after the one served last, so that several senders to
@@ -196,7 +263,7 @@ void emu_tx_run(struct emu_router *rt, u32 hop)
  */
 void emu_rings_retry(struct emu *e)
 {
-	u32 hops = e->cfg.hop_count;
+	const u32 hops = EMU_MAX_HOPS;
 	u32 total = e->cfg.nr_routers * hops;
 	u32 idle = 0, ring;
 

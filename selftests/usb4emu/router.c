@@ -212,17 +212,26 @@ static void emu_cfg_reset(const struct emu_cfg_table *table, u32 *cs)
 	}
 }
 
+/* The number of rings, as registers of router and host interface show it */
+void emu_router_rings(struct emu_router *rt, u32 rings)
+{
+	u32 *cs5 = &rt->adapter[EMU_NHI_ADAPTER][ADP_CS_5];
+
+	rt->nr_rings = rings;
+	*cs5 &= ~ADP_CS_5_HOPS;
+	*cs5 |= (rings - 1) | (rings - 1) << 11;
+}
+
 static void emu_adapter_reset(struct emu_router *rt, u32 adapter)
 {
 	u32 version = rt->e->cfg.usb4_version == 2 ? 0x40 : 0x20;
-	u32 hops = rt->e->cfg.hop_count - 1;
 	u32 *cs = rt->adapter[adapter];
 
 	emu_cfg_reset(emu_adapter_tables[adapter], cs);
 	cs[ADP_CS_2] |= version << 24;
 	cs[ADP_CS_3] = adapter << 20;
 	if (adapter == EMU_NHI_ADAPTER)
-		cs[ADP_CS_5] |= hops | hops << 11;
+		emu_router_rings(rt, rt->nr_rings);
 	else
 		cs[LANE_CAP] |= (version == 0x40 ? EMU_LANE_SPEED_GEN4 : EMU_LANE_SPEED_GEN3) << 16;
 	memset(rt->hops[adapter], 0, sizeof(rt->hops[adapter]));
@@ -260,7 +269,7 @@ u32 *emu_cfg_space(struct emu_router *rt, u32 space, u32 adapter, u32 *dwords)
 		return NULL;
 	if (space == SPACE_PORT)
 		return rt->adapter[adapter];
-	*dwords = 2 * (adapter == EMU_NHI_ADAPTER ? rt->e->cfg.hop_count : EMU_LANE_HOPS);
+	*dwords = 2 * (adapter == EMU_NHI_ADAPTER ? rt->nr_rings : EMU_LANE_HOPS);
 	return rt->hops[adapter];
 }
 

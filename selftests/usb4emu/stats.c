@@ -28,8 +28,9 @@ static void emu_stats_tx(struct emu_out *out, u32 r, u32 hop, const struct emu_r
 
 static void emu_stats_rx(struct emu_out *out, u32 r, u32 hop, const struct emu_ring *rx)
 {
-	emu_out(out, "%u.rx%u.frames %llu\n%u.rx%u.bytes %llu\n%u.rx%u.overflows %llu\n",
-		r, hop, rx->frames, r, hop, rx->bytes, r, hop, rx->drops[EMU_DROP_OVERFLOW]);
+	emu_out(out, "%u.rx%u.frames %llu\n%u.rx%u.bytes %llu\n%u.rx%u.overflows %llu\n"
+		"%u.rx%u.cuts %llu\n", r, hop, rx->frames, r, hop, rx->bytes, r, hop,
+		rx->drops[EMU_DROP_OVERFLOW], r, hop, rx->cuts);
 }
 
 static void emu_stats_ports(struct emu_router *rt, struct emu_out *out)
@@ -65,6 +66,15 @@ static void emu_stats_ctl(struct emu_router *rt, struct emu_out *out)
 		emu_out(out, "%u.ctl.%s %llu\n", rt->nr, lines[i].name, lines[i].val);
 }
 
+static void emu_stats_faults(struct emu_router *rt, struct emu_out *out)
+{
+	u32 i;
+
+	for (i = 0; i < EMU_NR_FAULTS; i++)
+		emu_out(out, "%u.fault.%s %llu\n", rt->nr, emu_fault_name(i),
+			rt->stats.faults[i]);
+}
+
 void emu_stats_print(struct emu_router *rt, struct emu_out *out)
 {
 	const struct emu_stats *s = &rt->stats;
@@ -76,7 +86,8 @@ void emu_stats_print(struct emu_router *rt, struct emu_out *out)
 		r, s->guest_errors, r, s->dma_errors);
 	emu_stats_ctl(rt, out);
 	emu_stats_ports(rt, out);
-	for (hop = 0; hop < rt->e->cfg.hop_count; hop++) {
+	emu_stats_faults(rt, out);
+	for (hop = 0; hop < rt->nr_rings; hop++) {
 		if (rt->tx[hop].used)
 			emu_stats_tx(out, r, hop, &rt->tx[hop]);
 		if (rt->rx[hop].used)

@@ -30,5 +30,11 @@ void emu_xdomain_forward(struct emu_router *rt, u32 type, u32 *dw, u32 n)
 	dw[0] = CTL_FROM_ROUTER;
 	dw[1] = emu_port_adapter(rt->port[port].peer_port);
 	emu_dbg(rt->e, "router %u to %u: XDomain type %u, %u dwords", rt->nr, peer->nr, type, n);
+	if (emu_fault_xd(rt, EMU_FAULT_XD_UNPLUG))
+		emu_fault_pull(rt, port);
+	if (emu_fault_xd(rt, EMU_FAULT_XD_DROP))
+		return;
 	emu_ctl_send(peer, type, dw, n);
+	if (emu_fault_xd(rt, EMU_FAULT_XD_DUP))
+		emu_ctl_send(peer, type, dw, n);
 }

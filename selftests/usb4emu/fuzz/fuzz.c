@@ -158,7 +158,9 @@ static void fuzz_ring(const struct emu_ring *ring)
 	if (ring->size ? ring->dev >= ring->size || ring->drv >= ring->size :
 	    ring->dev || ring->drv)
 		abort();
-	if (ring->stalled && !emu_ring_enabled(ring))
+	if (ring->stalled && (!emu_ring_enabled(ring) || ring->wedged))
+		abort();
+	if (ring->withheld && ring->withheld_drv >= ring->size)
 		abort();
 }
 

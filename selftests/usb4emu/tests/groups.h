@@ -17,10 +17,11 @@ extern const struct tap_test path_tests[];
 extern const struct tap_test irq_tests[];
 extern const struct tap_test cmd_tests[];
 extern const struct tap_test capture_tests[];
+extern const struct tap_test fault_tests[];
 
 static const struct tap_test *const test_groups[] = {
 	core_tests, vfio_tests, pci_tests, nhi_tests, ctl_tests, plug_tests, path_tests,
-	irq_tests, cmd_tests, capture_tests, NULL
+	irq_tests, cmd_tests, capture_tests, fault_tests, NULL
 };
 
 #endif /* USB4EMU_TESTS_GROUPS_H */

@@ -21,13 +21,17 @@ static void cmd_rejects(const char *error, const char *line)
 static void cmd_reports_errors(void)
 {
 	char line[400];
+	u32 i;
 
 	bed_start(2, NULL);
 	cmd_rejects("unknown command, try help", "frobnicate");
 	cmd_rejects("no command", "");
 	cmd_rejects("no command", "   ");
 	cmd_rejects("R.P R.P", "plug 0.1");
-	cmd_rejects("too many words", "plug 0.1 1.1 1.1 1.1 1.1 1.1");
+	for (i = 0; i < 33; i++)
+		snprintf(line + 5 * i, sizeof(line) - 5 * i, "plug ");
+	cmd_rejects("too many words", line);
+	cmd_rejects("R.P R.P", "plug 0.1 1.1 1.1 1.1 1.1 1.1");
 	cmd_rejects("no such port", "plug 0.2 1.1");
 	cmd_rejects("no such port", "plug 0.5 1.1");
 	cmd_rejects("no such port", "plug 2.1 1.1");
