@@ -14,7 +14,7 @@
 
 #include "u4n.h"
 
-#define U4N_HS_REQUEST_MS	1000	/* wait for an answer */
+#define U4N_HS_REQUEST_MS	1000	/* wait for an answer, at most */
 #define U4N_HS_BYE_MS		300
 #define U4N_HS_KEEPALIVE_MS	500
 #define U4N_HS_RX_QUIET_MS	1200	/* then keepalives say so */
@@ -306,7 +306,12 @@ static int u4n_hs_hello(struct u4n_link *l)
 	if (READ_ONCE(hs->peer_knows))
 		return 0;
 
-	ret = u4n_xd_request(l, U4N_XD_HELLO, 0, U4N_HS_REQUEST_MS, &ack);
+	/*
+	 * The first ones may be lost: the peer's service is found at another
+	 * time than ours. Its own HELLO does not end our waiting for an answer.
+	 */
+	ret = u4n_xd_request(l, U4N_XD_HELLO, 0,
+			     min(hs->backoff, U4N_HS_REQUEST_MS), &ack);
 	if (READ_ONCE(hs->peer_knows))
 		return 0;	/* it was faster */
 	if (!ret && ack.status == U4N_XD_BUSY)
