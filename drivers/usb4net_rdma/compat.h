@@ -7,10 +7,17 @@
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
-/* Without it the interval in the interrupt vector's register stays */
-static inline int tb_ring_throttling(struct tb_ring *ring, unsigned int nsec)
+/* A ring does not know an interval, its vector's register stays as written */
+static inline void u4n_ring_set_interval(struct tb_ring *ring,
+					 unsigned int nsec)
 {
-	return -EOPNOTSUPP;
+}
+#else
+/* The interval between interrupts that a ring is started with */
+static inline void u4n_ring_set_interval(struct tb_ring *ring,
+					 unsigned int nsec)
+{
+	ring->interval_nsec = nsec;
 }
 #endif
 

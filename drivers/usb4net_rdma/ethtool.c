@@ -83,7 +83,7 @@ static_assert(ARRAY_SIZE(u4n_end_names) == U4N_NUM_WHYS);
 
 static const char * const u4n_link_names[] = {
 	"sessions", "mtu", "peer_mtu", "tx_credits", "tx_ring_used",
-	"roce_tx_waiting",
+	"roce_tx_waiting", "rx_usecs_now",
 };
 
 #define U4N_NUM_STATS	(ARRAY_SIZE(u4n_tx_names) + ARRAY_SIZE(u4n_rx_names) + \
@@ -166,6 +166,7 @@ static void u4n_ethtool_get_stats(struct net_device *ndev,
 	*data++ = l->tx.head - l->tx.tail;
 	*data++ = skb_queue_len(&l->tx.roce);
 	spin_unlock_bh(&l->tx.lock);
+	*data++ = READ_ONCE(l->moder.now);
 	u4n_ethtool_pool_stats(l, data);
 }
 
@@ -177,6 +178,12 @@ static void u4n_ethtool_get_drvinfo(struct net_device *ndev,
 	strscpy(info->driver, "usb4net_rdma");
 	strscpy(info->version, init_utsname()->release);
 	strscpy(info->bus_info, dev_name(&l->svc->dev));
+	/* what is at the other end of the cable; longer names are cut */
+	mutex_lock(&l->xd->lock);
+	if (l->xd->device_name)
+		snprintf(info->fw_version, sizeof(info->fw_version),
+			 "peer %s", l->xd->device_name);
+	mutex_unlock(&l->xd->lock);
 }
 
 static void u4n_ethtool_get_ringparam(struct net_device *ndev,
@@ -188,6 +195,46 @@ static void u4n_ethtool_get_ringparam(struct net_device *ndev,
 	ring->rx_pending = U4N_RX_WINDOW;
 	ring->tx_max_pending = U4N_RING_SIZE - 1;
 	ring->tx_pending = U4N_RING_SIZE - 1;
+}
+
+static void u4n_ethtool_get_channels(struct net_device *ndev,
+				     struct ethtool_channels *ch)
+{
+	ch->max_combined = 1;
+	ch->combined_count = 1;
+}
+
+static int u4n_ethtool_get_coalesce(struct net_device *ndev,
+				    struct ethtool_coalesce *coal,
+				    struct kernel_ethtool_coalesce *kcoal,
+				    struct netlink_ext_ack *extack)
+{
+	struct u4n_link *l = netdev_priv(ndev);
+
+	coal->rx_coalesce_usecs = l->moder.usecs;
+	coal->use_adaptive_rx_coalesce = l->moder.adaptive;
+	return 0;
+}
+
+static int u4n_ethtool_set_coalesce(struct net_device *ndev,
+				    struct ethtool_coalesce *coal,
+				    struct kernel_ethtool_coalesce *kcoal,
+				    struct netlink_ext_ack *extack)
+{
+	struct u4n_link *l = netdev_priv(ndev);
+	int ret;
+
+	if (coal->rx_coalesce_usecs > U4N_MODER_MAX) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "rx-usecs is at most %u",
+				       U4N_MODER_MAX);
+		return -EINVAL;
+	}
+	ret = u4n_moder_set(l, coal->rx_coalesce_usecs,
+			    coal->use_adaptive_rx_coalesce);
+	if (ret == -EOPNOTSUPP)
+		NL_SET_ERR_MSG_MOD(extack,
+				   "the host interface has one interrupt for everything");
+	return ret;
 }
 
 /* Lanes that carry what we send */
@@ -222,9 +269,14 @@ static int u4n_ethtool_get_link_ksettings(struct net_device *ndev,
 }
 
 const struct ethtool_ops u4n_ethtool_ops = {
+	.supported_coalesce_params = ETHTOOL_COALESCE_RX_USECS |
+				     ETHTOOL_COALESCE_USE_ADAPTIVE_RX,
 	.get_drvinfo = u4n_ethtool_get_drvinfo,
 	.get_link = ethtool_op_get_link,
 	.get_link_ksettings = u4n_ethtool_get_link_ksettings,
+	.get_channels = u4n_ethtool_get_channels,
+	.get_coalesce = u4n_ethtool_get_coalesce,
+	.set_coalesce = u4n_ethtool_set_coalesce,
 	.get_ringparam = u4n_ethtool_get_ringparam,
 	.get_sset_count = u4n_ethtool_get_sset_count,
 	.get_strings = u4n_ethtool_get_strings,

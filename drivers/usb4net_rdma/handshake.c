@@ -53,6 +53,29 @@ const char *u4n_reason_text(u32 reason)
 	return reason < U4N_NUM_WHYS ? u4n_reasons[reason] : "unknown reason";
 }
 
+static const char * const u4n_hs_states[] = {
+	[U4N_HS_DOWN]		= "down",
+	[U4N_HS_HELLO]		= "hello",
+	[U4N_HS_SETUP]		= "setup",
+	[U4N_HS_READY]		= "ready",
+	[U4N_HS_PROBE]		= "probe",
+	[U4N_HS_UP]		= "up",
+	[U4N_HS_REFUSED]	= "refused",
+};
+
+static_assert(ARRAY_SIZE(u4n_hs_states) == U4N_HS_NUM);
+
+/**
+ * u4n_hs_state_text - name of a state
+ * @state: the state
+ *
+ * Return: the name.
+ */
+const char *u4n_hs_state_text(enum u4n_hs_state state)
+{
+	return u4n_hs_states[state];
+}
+
 /**
  * u4n_hs_kick - run the state machine now
  * @l: the link
@@ -513,6 +536,7 @@ static void u4n_hs_leave(struct u4n_link *l, enum u4n_reason reason)
 
 	spin_lock_irq(&hs->lock);
 	hs->busy = true;
+	hs->last_end = reason;
 	spin_unlock_irq(&hs->lock);
 
 	hs->ends[reason]++;

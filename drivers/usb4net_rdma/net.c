@@ -15,8 +15,10 @@ static int u4n_net_poll(struct napi_struct *napi, int budget)
 	u4n_tx_poll(l, budget);
 	u4n_control_poll(l);
 
-	if (done < budget && napi_complete_done(napi, done))
+	if (done < budget && napi_complete_done(napi, done)) {
+		u4n_moder_poll(l);
 		u4n_ring_unmask(l);
+	}
 	return done;
 }
 
@@ -179,10 +181,13 @@ struct u4n_link *u4n_link_create(struct tb_service *svc)
 	u64_stats_init(&l->rx.syncp);
 	u4n_hs_setup(l);
 	u4n_roce_setup(l);
+	u4n_moder_setup(l);
 
 	strscpy(ndev->name, "usb4net%d");
 	ndev->netdev_ops = &u4n_net_ops;
 	ndev->ethtool_ops = &u4n_ethtool_ops;
+	ndev->sysfs_groups[0] = &u4n_sysfs_group;
+	ndev->dev_port = u4n_link_port(l);
 	ndev->features = NETIF_F_SG | NETIF_F_HIGHDMA;
 	ndev->hw_features = NETIF_F_SG;
 	ndev->vlan_features = NETIF_F_SG | NETIF_F_HIGHDMA;

@@ -9,8 +9,14 @@
  * when they are stopped is found by the indices of tx.c and rx.c.
  */
 #include <linux/hardirq.h>
+#include <linux/io.h>
 
 #include "u4n.h"
+
+/* Registers that linux/thunderbolt.h does not have */
+#define U4N_NHI_THROTTLING	0x38c00	/* interval of each vector */
+#define U4N_NHI_THROTTLING_NS	256	/* its unit */
+#define U4N_NHI_THROTTLING_MAX	0xffff
 
 /**
  * u4n_ring_dma_dev - the device that does DMA
@@ -75,7 +81,7 @@ int u4n_ring_alloc(struct u4n_link *l)
 	}
 	l->out_hopid = ret;
 
-	tb_ring_throttling(rx, U4N_THROTTLE_NS);
+	u4n_moder_start(l);
 	return 0;
 
 exit_rx:
@@ -105,6 +111,7 @@ void u4n_ring_free(struct u4n_link *l)
 	struct tb_ring *tx = l->tx.ring.tb;
 	struct tb_ring *rx = l->rx.ring.tb;
 
+	u4n_moder_stop(l);
 	tb_xdomain_release_out_hopid(l->xd, l->out_hopid);
 	u4n_ring_exit(&l->rx.ring);
 	u4n_ring_exit(&l->tx.ring);
@@ -179,4 +186,39 @@ void u4n_ring_unmask(struct u4n_link *l)
 {
 	if (test_and_clear_bit(0, &l->rx.masked))
 		tb_ring_poll_complete(l->rx.ring.tb);
+}
+
+/**
+ * u4n_ring_throttle - set the least time between two interrupts
+ * @l: the link, whose rings are allocated; they may run
+ * @nsec: the time, 0 for none
+ *
+ * tb_ring_throttling() does the same for rings that are stopped: it leaves the
+ * interval for when the ring is started.
+ *
+ * Return: 0; -EOPNOTSUPP if the ring shares its interrupt with the control
+ * channel, -ERANGE.
+ */
+int u4n_ring_throttle(struct u4n_link *l, unsigned int nsec)
+{
+	unsigned int interval = DIV_ROUND_UP(nsec, U4N_NHI_THROTTLING_NS);
+	struct tb_ring *ring = l->rx.ring.tb;
+	struct tb_nhi *nhi = ring->nhi;
+	unsigned long flags;
+
+	if (interval > U4N_NHI_THROTTLING_MAX)
+		return -ERANGE;
+	if (ring->irq <= 0)
+		return -EOPNOTSUPP;
+
+	/* the first is what starts and stops interrupts, which write it too */
+	spin_lock_irqsave(&nhi->lock, flags);
+	spin_lock(&ring->lock);
+	u4n_ring_set_interval(ring, nsec);
+	if (!nhi->going_away)
+		iowrite32(interval, nhi->iobase + U4N_NHI_THROTTLING +
+			  ring->vector * 4);
+	spin_unlock(&ring->lock);
+	spin_unlock_irqrestore(&nhi->lock, flags);
+	return 0;
 }

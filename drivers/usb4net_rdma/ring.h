@@ -40,6 +40,7 @@ void u4n_ring_free(struct u4n_link *l);
 void u4n_ring_start(struct u4n_link *l);
 void u4n_ring_stop(struct u4n_link *l);
 void u4n_ring_unmask(struct u4n_link *l);
+int u4n_ring_throttle(struct u4n_link *l, unsigned int nsec);
 
 /* ring_direct.c */
 int u4n_ring_init(struct u4n_ring *r, struct tb_ring *tb);

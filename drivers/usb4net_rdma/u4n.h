@@ -3,6 +3,7 @@
 #ifndef _U4N_H
 #define _U4N_H
 
+#include <linux/dim.h>
 #include <linux/hrtimer.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
@@ -23,7 +24,6 @@ struct u4n_gids;
 
 #define U4N_RING_SIZE		512U		/* power of two */
 #define U4N_RX_WINDOW		(U4N_RING_SIZE - 1)
-#define U4N_THROTTLE_NS		8192		/* least time between interrupts */
 
 /* Frames and credits that bulk may not use up */
 #define U4N_RESERVE_CTL		4U		/* kept for CONTROL frames */
@@ -100,6 +100,7 @@ enum u4n_hs_state {
  * @busy: leaving a session, HELLOs are to be repeated
  * @reason: why the session is to end, %U4N_WHY_NONE if it is not
  * @peer_reason: reason in the peer's BYE
+ * @last_end: why the last session ended
  * @cookie: our generation
  * @peer: what the peer has told, @peer.cookie is 0 if it has not
  * @peer_knows: the peer has our HELLO or an answer with the same contents
@@ -126,6 +127,7 @@ struct u4n_hs {
 	bool busy;
 	enum u4n_reason reason;
 	u32 peer_reason;
+	enum u4n_reason last_end;
 	u32 cookie;
 	struct u4n_peer peer;
 	bool peer_knows;
@@ -335,6 +337,24 @@ struct u4n_roce {
 };
 
 /**
+ * struct u4n_moder - interrupt moderation
+ * @lock: protects all members but those of NAPI, and the interval of the ring
+ * @usecs: configured interval
+ * @now: interval in force, 0 if there is no ring
+ * @adaptive: the interval follows the traffic, begins with @usecs
+ * @events: number of NAPI polls, NAPI's own
+ * @dim: chooses the interval
+ */
+struct u4n_moder {
+	struct mutex lock;	/* see above */
+	unsigned int usecs;
+	unsigned int now;
+	bool adaptive;
+	u16 events;
+	struct dim dim;
+};
+
+/**
  * struct u4n_link - a cable's other end, private data of the network device
  * @list: in the list of links
  * @ndev: network device
@@ -348,6 +368,7 @@ struct u4n_roce {
  * @tx: transmit side
  * @rx: receive side
  * @roce: RoCE link
+ * @moder: interrupt moderation
  */
 struct u4n_link {
 	struct list_head list;
@@ -361,6 +382,7 @@ struct u4n_link {
 	struct u4n_tx tx ____cacheline_aligned_in_smp;
 	struct u4n_rx rx ____cacheline_aligned_in_smp;
 	struct u4n_roce roce;
+	struct u4n_moder moder;
 };
 
 /* net.c */
@@ -369,6 +391,17 @@ void u4n_link_destroy(struct u4n_link *l);
 
 /* ethtool.c */
 extern const struct ethtool_ops u4n_ethtool_ops;
+
+/* moder.c */
+#define U4N_MODER_MAX		16776U	/* microseconds, see u4n_ring_throttle() */
+void u4n_moder_setup(struct u4n_link *l);
+void u4n_moder_start(struct u4n_link *l);
+void u4n_moder_stop(struct u4n_link *l);
+void u4n_moder_poll(struct u4n_link *l);
+int u4n_moder_set(struct u4n_link *l, unsigned int usecs, bool adaptive);
+
+/* sysfs.c */
+extern const struct attribute_group u4n_sysfs_group;
 
 /* peers.c */
 int u4n_peers_init(const struct bus_type *bus);
@@ -398,6 +431,7 @@ enum u4n_xd_status u4n_hs_rx_ready(struct u4n_link *l,
 enum u4n_xd_status u4n_hs_rx_bye(struct u4n_link *l,
 				 const struct u4n_xd_msg *msg);
 const char *u4n_reason_text(u32 reason);
+const char *u4n_hs_state_text(enum u4n_hs_state state);
 
 /* tx.c */
 int u4n_tx_alloc(struct u4n_link *l);
@@ -439,6 +473,12 @@ void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl);
 void u4n_roce_rcv_gids_ack(struct u4n_link *l, u32 version);
 u32 u4n_roce_remote_version(struct u4n_link *l);
 void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb);
+
+/* Adapter of our router that the cable is at */
+static inline unsigned int u4n_link_port(const struct u4n_link *l)
+{
+	return l->xd->route & 0xff;
+}
 
 /* Counters: under tx.lock and in NAPI, respectively */
 static inline void u4n_tx_count(struct u4n_link *l, enum u4n_tx_counter c,
