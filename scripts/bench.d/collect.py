@@ -90,15 +90,26 @@ def per_message(workload, run):
     return out
 
 
-def summarise(stack, runs, wall):
+def values(boots):
+    """Metrics of each run; with several boots, the median of each boot."""
+    out = {}
+    for runs in boots:
+        one = {}
+        for workload, run in runs:
+            for metric, value in per_message(workload, run).items():
+                one.setdefault((workload, metric), []).append(value)
+        for key, v in one.items():
+            out.setdefault(key, []).extend([statistics.median(v)] if len(boots) > 1 else v)
+    return out
+
+
+def summarise(stack, boots, wall):
     """Rows, and rows that are left out."""
     rows, left_out = [], []
-    values = {}
-    for workload, run in runs:
-        for metric, value in per_message(workload, run).items():
-            values.setdefault((workload, metric), []).append(value)
-    most = max((len(v) for v in values.values()), default=0)
-    for (workload, metric), v in values.items():
+    by_key = values(boots)
+    most = max((len(v) for v in by_key.values()), default=0)
+    unit = "boots" if len(boots) > 1 else "runs"
+    for (workload, metric), v in by_key.items():
         value = statistics.median(v)
         row = {
             "workload": workload,
@@ -107,13 +118,14 @@ def summarise(stack, runs, wall):
             "value": round(value, 4),
             "spread": round(data.relative(max(v) - min(v), value, metric), 5),
         }
-        # Wall-clock figures are medians of several boots, given with their range.
+        if wall:
+            row["low"], row["high"] = round(min(v), 4), round(max(v), 4)
         limit = data.MAX_RANGE if wall else data.MAX_SPREAD
         if len(v) < most:
-            row["reason"] = f"only {len(v)} of {most} runs"
+            row["reason"] = f"only {len(v)} of {most} {unit}"
             left_out.append(row)
         elif row["spread"] > limit:
-            row["reason"] = f"spread above {limit:.0%} over {len(v)} runs"
+            row["reason"] = f"spread above {limit:.0%} over {len(v)} {unit}"
             left_out.append(row)
         else:
             rows.append(row)
@@ -138,13 +150,13 @@ def main():
             continue
         if not runs and not failures:
             failures = ["no figures at all"]
-        by_stack.setdefault(stack, []).extend(runs)
+        by_stack.setdefault(stack, []).append(runs)
         header.update(guest)
         result["failures"] += [f"{stack}: {f.removeprefix(stack + ': ')}" for f in failures]
     if not by_stack:
         sys.exit("no stack has a workload like that")
-    for stack, runs in by_stack.items():
-        rows, left_out = summarise(stack, runs, wall)
+    for stack, boots in by_stack.items():
+        rows, left_out = summarise(stack, boots, wall)
         result["results"] += rows
         result["left_out"] += left_out
     if is_max:

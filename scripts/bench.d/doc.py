@@ -47,6 +47,37 @@ def note(build):
         return f.read().strip()
 
 
+SHORT = [
+    ("send_lat/2", "insn_per_msg", "2-byte SEND"),
+    ("send_lat/4096", "insn_per_msg", "4 KiB SEND"),
+    ("read_lat/4096", "insn_per_msg", "4 KiB READ"),
+    ("send_stream/65536", "insn_per_byte", "byte of 64 KiB SENDs"),
+    ("write_stream/65536", "insn_per_byte", "byte of 64 KiB WRITEs"),
+    ("read_stream/65536", "insn_per_byte", "byte of 64 KiB READs"),
+    ("qps/256", "insn_per_msg", "4 KiB SEND, 256 QPs"),
+    ("tcp_stream", "insn_per_byte", "byte of a TCP stream"),
+    ("tcp_rr/1", "insn_per_msg", "1 byte over TCP"),
+    ("udp_rr/1", "insn_per_msg", "1 byte over UDP"),
+]
+
+
+def short(bench):
+    """The rows that matter most: instructions, and their ratio to stock."""
+    by = data.index(bench["results"])
+    lines = [f"{'instructions':<24}" + "".join(f"{s:>9} {'':>7}" for s in data.STACKS)]
+    formats = {m: f for m, _, f in data.METRICS}
+    for workload, metric, title in SHORT:
+        line = f"{title:<24}"
+        stock = by.get((workload, "stock", metric))
+        for stack in data.STACKS:
+            row = by.get((workload, stack, metric))
+            text = formats[metric] % row["value"] if row else "-"
+            ratio = f"({row['value'] / stock['value']:.2f}x)" if row and stock else ""
+            line += f"{text:>9} {ratio if stack != 'stock' else '':>7}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def profiles(build):
     out = []
     for stack in data.STACKS:
@@ -91,6 +122,7 @@ def main():
     values = {
         "@RUN@": described(header),
         "@NOTE@": note(build),
+        "@SHORT@": indent(short(data.load(bench))),
         "@MODEL@": header["cpu_model"],
         "@TABLES@": indent(tool("table.py", bench)),
         "@PROFILE@": profiles(build),

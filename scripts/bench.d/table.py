@@ -14,9 +14,36 @@ import textwrap
 import data
 
 
-def cell(by, key, fmt):
-    row = by.get(key)
-    return fmt % row["value"] if row else "-"
+def cell(row, fmt):
+    """A value; of several boots, with its range."""
+    if not row:
+        return "-"
+    text = fmt % row["value"]
+    if "low" in row:
+        text += f" ({fmt % row['low']}-{fmt % row['high']})"
+    return text
+
+
+def growth(results):
+    """What more queue pairs or connections do to the cost of a message."""
+    by = data.index(results)
+    stacks = [s for s in data.STACKS if any(r["stack"] == s for r in results)]
+    lines = []
+    for one, many in (("qps/1", ("qps/16", "qps/256")), ("tcp_stream", ("tcp_stream/4", "tcp_stream/16"))):
+        for name in many:
+            line, some = f"{name:<22}", False
+            for stack in stacks:
+                few = by.get((one, stack, "insn_per_msg"))
+                row = by.get((name, stack, "insn_per_msg"))
+                text = f"{row['value'] / few['value']:.2f}x" if few and row else "-"
+                some = some or text != "-"
+                line += f" {text:>11}"
+            if some:
+                lines.append(line)
+    if lines:
+        print("\ninstructions per message relative to one queue pair or connection")
+        print(f"{'':<22}" + "".join(f" {s:>11}" for s in stacks))
+        print("\n".join(lines))
 
 
 def tables(results, left_out):
@@ -24,6 +51,7 @@ def tables(results, left_out):
     gone = data.index(left_out)
     stacks = [s for s in data.STACKS if any(r["stack"] == s for r in results)]
     names = data.workloads(results + left_out)
+    width = 24 if any("low" in r for r in results) else 11
     for metric, title, fmt in data.METRICS:
         lines = []
         for name in names:
@@ -33,10 +61,10 @@ def tables(results, left_out):
             for stack in stacks:
                 row = by.get((name, stack, metric))
                 some = some or row is not None
-                text = cell(by, (name, stack, metric), fmt)
+                text = cell(row, fmt)
                 if row is None and (name, stack, metric) in gone:
                     text = "(left out)"
-                line += f" {text:>11}"
+                line += f" {text:>{width}}"
                 if stack == "stock":
                     continue
                 ratio = ""
@@ -51,7 +79,7 @@ def tables(results, left_out):
         print(f"\n{title}")
         head = f"{'':<22}"
         for stack in stacks:
-            head += f" {stack:>11}"
+            head += f" {stack:>{width}}"
             if stack != "stock":
                 head += f" {'/stock':>7}"
         print(head + "  spread")
@@ -107,6 +135,7 @@ def main():
     header = new["header"]
     print("; ".join(f"{k} {v}" for k, v in header.items()))
     tables(new["results"], new["left_out"])
+    growth(new["results"])
     if new.get("results_max"):
         print("\nThe same with -cpu max, where rep movsb and rep stosb count one for each byte:")
         tables(new["results_max"], new["left_out_max"])

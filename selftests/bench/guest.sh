@@ -97,14 +97,23 @@ sets()
 			send_stream/65536 256'
 		;;
 	wall)
-		echo 'send_lat/2 20000
-			send_lat/4096 20000
+		echo 'send_lat/2 10000
+			send_lat/4096 10000
+			send_lat/65536 2000
 			send_stream/65536 4000
-			send_stream/1048576 320
+			send_stream/1048576 256
 			write_stream/65536 4000
+			write_stream/1048576 256
 			read_stream/65536 4000
+			read_stream/1048576 256
+			qps/1 32768
+			qps/16 32768
+			qps/256 16384
 			tcp_stream 16384
-			tcp_rr/1 20000'
+			tcp_stream/4 16384
+			tcp_stream/16 16384
+			tcp_rr/1 10000
+			udp_rr/1 10000'
 		;;
 	esac
 }
