@@ -70,7 +70,7 @@ def per_message(workload, run):
     """Metrics of one run."""
     n, size = run["messages"], run["bytes"]
     out = {}
-    if "0.mmio_reads" in run:
+    if "insns" in run and "0.mmio_reads" in run:
         for m in ("mmio_reads", "mmio_writes", "msis", "frames"):
             out[m] = (run["0." + m] + run["1." + m]) / 2 / n
     if "insns" in run:

@@ -23,6 +23,8 @@
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/traffic.sh
+. "$(dirname "$0")/traffic.sh"
 
 option()
 {
@@ -277,6 +279,8 @@ if [ "$stack" != raw ]; then
 	gid_b=$(gid_index b) || ktap_exit_fail_msg "no GID of B"
 	bg_on b "$bench" -s -d "$B_RXE" -g "$gid_b"
 	server=$BG_PID
+	busywait 20000 listening b 18700 ||
+		ktap_exit_fail_msg "the server does not listen"
 fi
 [ -z "$profile" ] || {
 	echo "kallsyms-begin"
