@@ -30,7 +30,7 @@ def indent(text):
 def described(header):
     names = {
         "command": "command", "commit": "commit", "date": "date", "kernel": "kernel",
-        "qemu": "QEMU", "cpu_model": "CPU model", "boots": "boots",
+        "qemu": "QEMU", "cpu_model": "CPU model", "boots": "boots", "load": "load average of the host before it",
     }
     lines = [
         f"* {title}: ``{header[key]}``" for key, title in names.items() if key in header

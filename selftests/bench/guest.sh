@@ -54,6 +54,16 @@ sets()
 			send_stream/65536 160
 			tcp_stream 1024'
 		;;
+	max)
+		echo 'send_lat/2 2000
+			send_lat/4096 600
+			send_lat/65536 48
+			send_stream/65536 160
+			write_stream/65536 160
+			read_stream/65536 160
+			tcp_stream 1024
+			tcp_rr/1 1000'
+		;;
 	profile)
 		echo 'send_lat/2 2000
 			send_lat/65536 80
@@ -278,7 +288,7 @@ if [ "$stack" != raw ]; then
 	gid_a=$(gid_index a) || ktap_exit_fail_msg "no GID of A"
 	gid_b=$(gid_index b) || ktap_exit_fail_msg "no GID of B"
 	bg_on b "$bench" -s -d "$B_RXE" -g "$gid_b"
-	server=$BG_PID
+	bench_server=$BG_PID
 	busywait 20000 listening b 18700 ||
 		ktap_exit_fail_msg "the server does not listen"
 fi
@@ -299,5 +309,5 @@ for entry in "${list[@]}"; do
 	fi
 done
 [ "$stack" = raw ] && raw_remove
-[ -z "${server:-}" ] || kill "$server"
+[ -z "${bench_server:-}" ] || kill "$bench_server"
 ktap_finished
