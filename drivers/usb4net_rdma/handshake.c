@@ -12,6 +12,7 @@
  */
 #include <linux/random.h>
 
+#include "trace.h"
 #include "u4n.h"
 
 #define U4N_HS_REQUEST_MS	1000	/* wait for an answer, at most */
@@ -514,6 +515,7 @@ static void u4n_hs_enter(struct u4n_link *l, enum u4n_hs_state state)
 	l->hs.state = state;
 	spin_unlock_irq(&l->hs.lock);
 	l->hs.since = jiffies;
+	trace_u4n_hs_state(l, NULL, 0);
 }
 
 static u32 u4n_hs_new_cookie(u32 old)
@@ -540,6 +542,7 @@ static void u4n_hs_leave(struct u4n_link *l, enum u4n_reason reason)
 	spin_unlock_irq(&hs->lock);
 
 	hs->ends[reason]++;
+	trace_u4n_hs_leave(l, NULL, reason);
 	u4n_tx_close(l);
 	if (state == U4N_HS_UP) {
 		netif_carrier_off(l->ndev);

@@ -13,6 +13,7 @@
 #include <linux/vmalloc.h>
 #include <net/page_pool/helpers.h>
 
+#include "trace.h"
 #include "u4n.h"
 
 static_assert(U4N_MAX_BODIES <= MAX_SKB_FRAGS);
@@ -92,6 +93,7 @@ static void u4n_rx_repost(struct u4n_link *l, struct u4n_rx_frame *rf)
 
 static void u4n_rx_deliver(struct u4n_link *l, struct sk_buff *skb, u8 type)
 {
+	trace_u4n_rx_skb(l->ndev, skb, type);
 	u64_stats_update_begin(&l->rx.syncp);
 	u64_stats_inc(&l->rx.packets);
 	u64_stats_add(&l->rx.bytes, skb->len);
@@ -236,9 +238,13 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 		body = frame->eof == U4N_PDF_BODY_MORE ||
 		       frame->eof == U4N_PDF_BODY_LAST;
 		seen = l->rx.credit.seen;
+		trace_u4n_rx_frame(l->ndev, false, rf - l->rx.frames, frame,
+				   U4N_DROP_NONE);
 
 		why = u4n_rx_frame(l, rf, size);
 		if (why) {
+			trace_u4n_rx_frame_drop(l->ndev, false,
+						rf - l->rx.frames, frame, why);
 			u4n_rx_drop(l, why);
 			/* nothing of what belongs to it is of use */
 			u4n_rx_abort(l, U4N_DROP_TRUNCATED);

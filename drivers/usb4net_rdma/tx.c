@@ -14,6 +14,7 @@
 #include <linux/etherdevice.h>
 #include <linux/vmalloc.h>
 
+#include "trace.h"
 #include "u4n.h"
 
 #define U4N_TX_REAP_NS		NSEC_PER_MSEC	/* latest completion of a packet */
@@ -78,6 +79,8 @@ static void u4n_tx_complete(struct u4n_link *l, struct sk_buff_head *done)
 {
 	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.tail++);
 
+	trace_u4n_tx_frame_done(l->ndev, true, tf - l->tx.frames, &tf->frame,
+				U4N_DROP_NONE);
 	u4n_tx_unmap(l, tf);
 	if (tf->skb)
 		__skb_queue_tail(done, tf->skb);
@@ -143,6 +146,8 @@ static void u4n_tx_post(struct u4n_link *l, enum u4n_pdf pdf, unsigned int size)
 	tf->frame.sof = U4N_PDF_SOF;
 	tf->frame.eof = pdf;
 	tf->frame.size = size & (U4N_FRAME_SIZE - 1);	/* 0 means 4096 */
+	trace_u4n_tx_frame(l->ndev, true, tf - l->tx.frames, &tf->frame,
+			   U4N_DROP_NONE);
 	l->tx.credit.sent++;
 	u4n_ring_post_tx(l, &tf->frame);
 }
@@ -301,6 +306,7 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	u4n_tx_frame(l, l->tx.head + plan->bodies)->skb = skb;
 	WRITE_ONCE(l->tx.told, head.limit);
 	l->tx.seq++;
+	trace_u4n_tx_skb(l->ndev, skb, type);
 
 	u64_stats_update_begin(&l->tx.syncp);
 	u64_stats_inc(&l->tx.packets);

@@ -14,6 +14,7 @@
 #include <linux/unaligned.h>
 #include <linux/wait.h>
 
+#include "trace.h"
 #include "u4n.h"
 
 /* ce9f25d8-fb8a-4afb-8bea-0456e9da5722 */
@@ -81,12 +82,14 @@ int u4n_xd_request(struct u4n_link *l, enum u4n_xd_type type, u32 status,
 
 	u4n_xd_fill(l, &msg, type, ++l->hs.xd_id);
 	msg.status = status;
+	trace_u4n_hs_send(l, &msg, 0);
 	memset(ack, 0, sizeof(*ack));
 	ret = tb_xdomain_request(l->xd, &msg, sizeof(msg),
 				 TB_CFG_PKG_XDOMAIN_REQ, ack, sizeof(*ack),
 				 TB_CFG_PKG_XDOMAIN_RESP, timeout);
 	if (ret)
 		return ret;
+	trace_u4n_hs_receive(l, ack, 0);
 	if (ack->type != type + 1 || ack->id != msg.id ||
 	    (ack->length_sn & 0x3f) != msg.length_sn ||
 	    !uuid_equal(&ack->initiator, l->xd->remote_uuid) ||
@@ -122,6 +125,7 @@ static int u4n_xd_answer(const struct u4n_xd_msg *msg)
 	if (!l)
 		return 0;
 
+	trace_u4n_hs_receive(l, msg, 0);
 	switch (msg->type) {
 	case U4N_XD_HELLO:
 		status = u4n_hs_rx_hello(l, msg);
@@ -136,6 +140,7 @@ static int u4n_xd_answer(const struct u4n_xd_msg *msg)
 
 	u4n_xd_fill(l, &l->reply, msg->type + 1, msg->id);
 	l->reply.status = status;
+	trace_u4n_hs_send(l, &l->reply, 0);
 	if (tb_xdomain_response(l->xd, &l->reply, sizeof(l->reply),
 				TB_CFG_PKG_XDOMAIN_RESP))
 		netdev_dbg(l->ndev, "could not answer the peer\n");

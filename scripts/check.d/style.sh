@@ -81,6 +81,9 @@ checkpatch_file()
 	case $1 in
 	*/compat.h)
 		ignore=LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
+	# written as trace headers are
+	*/trace.h)
+		ignore=PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE ;;
 	selftests/usb4emu/um/*) ;;
 	selftests/*)
 		ignore=PREFER_KERNEL_TYPES,BIT_MACRO,PREFER_DEFINED_ATTRIBUTE_MACRO,USE_NEGATIVE_ERRNO
