@@ -5,6 +5,7 @@
 
 #include <linux/thunderbolt.h>
 #include <linux/version.h>
+#include <linux/virtio_net.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
 /* A ring does not know an interval, its vector's register stays as written */
@@ -18,6 +19,67 @@ static inline void u4n_ring_set_interval(struct tb_ring *ring,
 					 unsigned int nsec)
 {
 	ring->interval_nsec = nsec;
+}
+#endif
+
+/**
+ * struct u4n_vnet_hdr - virtio's header, with a tunnel's offsets
+ * @hdr: little endian
+ * @outer_th: outer transport header
+ * @inner_nh: inner network header
+ */
+struct u4n_vnet_hdr {
+	struct virtio_net_hdr hdr;
+	u16 outer_th;
+	u16 inner_nh;
+};
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#define U4N_HAVE_TUNNEL	0
+
+static inline int u4n_vnet_from_skb(const struct sk_buff *skb,
+				    struct u4n_vnet_hdr *vh, bool tunnel)
+{
+	vh->outer_th = 0;
+	vh->inner_nh = 0;
+	return virtio_net_hdr_from_skb(skb, &vh->hdr, true, true, 0);
+}
+
+static inline int u4n_vnet_to_skb(struct sk_buff *skb,
+				  const struct u4n_vnet_hdr *vh)
+{
+	return virtio_net_hdr_to_skb(skb, &vh->hdr, true);
+}
+#else
+#define U4N_HAVE_TUNNEL	1
+
+static inline int u4n_vnet_from_skb(const struct sk_buff *skb,
+				    struct u4n_vnet_hdr *vh, bool tunnel)
+{
+	struct virtio_net_hdr_v1_hash_tunnel tnl;
+	int ret;
+
+	/* not written if there is no tunnel */
+	tnl.outer_th_offset = 0;
+	tnl.inner_nh_offset = 0;
+	ret = virtio_net_hdr_tnl_from_skb(skb, &tnl, tunnel, true, 0, true,
+					  false);
+	memcpy(&vh->hdr, &tnl, sizeof(vh->hdr));
+	vh->outer_th = le16_to_cpu(tnl.outer_th_offset);
+	vh->inner_nh = le16_to_cpu(tnl.inner_nh_offset);
+	return ret;
+}
+
+static inline int u4n_vnet_to_skb(struct sk_buff *skb,
+				  const struct u4n_vnet_hdr *vh)
+{
+	struct virtio_net_hdr_v1_hash_tunnel tnl = {
+		.outer_th_offset = cpu_to_le16(vh->outer_th),
+		.inner_nh_offset = cpu_to_le16(vh->inner_nh),
+	};
+
+	memcpy(&tnl, &vh->hdr, sizeof(vh->hdr));
+	return virtio_net_hdr_tnl_to_skb(skb, &tnl, true, true, true);
 }
 #endif
 

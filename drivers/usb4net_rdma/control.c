@@ -34,14 +34,28 @@ void u4n_control_probe(struct u4n_link *l)
  */
 void u4n_control_keepalive(struct u4n_link *l, bool rx_alive)
 {
-	u4n_control_send(l, U4N_CTL_KEEPALIVE,
-			 rx_alive ? U4N_KEEPALIVE_RX_ALIVE : 0,
-			 READ_ONCE(l->ndev->mtu), true);
+	u8 flags = 0;
+
+	if (rx_alive)
+		flags |= U4N_KEEPALIVE_RX_ALIVE;
+	/* a peer without the capability would refuse the flag */
+	if (l->hs.peer.caps & U4N_CAP_CSUM &&
+	    !(READ_ONCE(l->ndev->features) & NETIF_F_RXCSUM))
+		flags |= U4N_KEEPALIVE_PLAIN;
+	u4n_control_send(l, U4N_CTL_KEEPALIVE, flags, READ_ONCE(l->ndev->mtu),
+			 true);
 }
 
 static void u4n_control_rcv_keepalive(struct u4n_link *l,
 				      const struct u4n_ctl *ctl)
 {
+	u32 caps = l->hs.peer.caps;
+
+	if (ctl->flags & U4N_KEEPALIVE_PLAIN)
+		caps &= ~U4N_CAP_META;
+	if (caps != l->tx.caps)
+		WRITE_ONCE(l->tx.caps, caps);
+
 	if (ctl->flags & U4N_KEEPALIVE_RX_ALIVE)
 		l->rx.deaf = 0;
 	else if (++l->rx.deaf == U4N_DEAF_MAX)

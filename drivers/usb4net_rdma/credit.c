@@ -54,6 +54,7 @@ bool u4n_credit_tx_update(struct u4n_credit_tx *c, u32 limit)
 void u4n_credit_rx_init(struct u4n_credit_rx *c, u32 window)
 {
 	c->seen = 0;
+	c->published = 0;
 	c->window = window;
 }
 
@@ -71,8 +72,17 @@ int u4n_credit_rx_sent(struct u4n_credit_rx *c, u32 sent)
 
 	if (gap < 0 || gap > (s32)(c->window + U4N_WINDOW_SLACK))
 		return -EPROTO;
-	WRITE_ONCE(c->seen, sent);
+	c->seen = sent;
 	return gap;
+}
+
+/**
+ * u4n_credit_rx_publish - all frames seen have got a new buffer
+ * @c: the receiver's side
+ */
+void u4n_credit_rx_publish(struct u4n_credit_rx *c)
+{
+	WRITE_ONCE(c->published, c->seen);
 }
 
 /**
@@ -83,7 +93,7 @@ int u4n_credit_rx_sent(struct u4n_credit_rx *c, u32 sent)
  */
 u32 u4n_credit_rx_limit(const struct u4n_credit_rx *c)
 {
-	return READ_ONCE(c->seen) + c->window;
+	return READ_ONCE(c->published) + c->window;
 }
 
 /**

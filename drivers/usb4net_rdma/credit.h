@@ -29,10 +29,12 @@ struct u4n_credit_tx {
 /**
  * struct u4n_credit_rx - the receiver's side
  * @seen: frames received or known to be lost
+ * @published: those of them that no buffer is missing for. Others may read it.
  * @window: frames kept posted
  */
 struct u4n_credit_rx {
 	u32 seen;
+	u32 published;
 	u32 window;
 };
 
@@ -42,6 +44,7 @@ bool u4n_credit_tx_update(struct u4n_credit_tx *c, u32 limit);
 
 void u4n_credit_rx_init(struct u4n_credit_rx *c, u32 window);
 int u4n_credit_rx_sent(struct u4n_credit_rx *c, u32 sent);
+void u4n_credit_rx_publish(struct u4n_credit_rx *c);
 u32 u4n_credit_rx_limit(const struct u4n_credit_rx *c);
 bool u4n_credit_rx_due(const struct u4n_credit_rx *c, u32 told);
 

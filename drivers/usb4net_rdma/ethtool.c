@@ -9,7 +9,7 @@
 static const char * const u4n_tx_names[] = {
 	[U4N_TX_FRAMES]		= "tx_frames",
 	[U4N_TX_INLINE]		= "tx_inline_packets",
-	[U4N_TX_LINEARIZED]	= "tx_linearized",
+	[U4N_TX_PACKED]		= "tx_packed",
 	[U4N_TX_CONTROL]	= "tx_control_frames",
 	[U4N_TX_CREDITS]	= "tx_credit_frames",
 	[U4N_TX_FORCED]		= "tx_forced_frames",
@@ -17,6 +17,7 @@ static const char * const u4n_tx_names[] = {
 	[U4N_TX_REAP_TIMER]	= "tx_reap_timer",
 	[U4N_TX_DROP_DOWN]	= "tx_drop_link_down",
 	[U4N_TX_DROP_SIZE]	= "tx_drop_size",
+	[U4N_TX_DROP_META]	= "tx_drop_metadata",
 	[U4N_TX_DROP_NOMEM]	= "tx_drop_no_memory",
 	[U4N_TX_DROP_MAP]	= "tx_drop_dma_map",
 	[U4N_TX_ROCE_PACKETS]	= "roce_tx_packets",
@@ -51,6 +52,10 @@ static const char * const u4n_drop_names[] = {
 	[U4N_DROP_TYPE]		= "rx_drop_type",
 	[U4N_DROP_FLAGS]	= "rx_drop_flags",
 	[U4N_DROP_META]		= "rx_drop_metadata",
+	[U4N_DROP_CSUM]		= "rx_drop_csum",
+	[U4N_DROP_GSO]		= "rx_drop_gso",
+	[U4N_DROP_TUNNEL]	= "rx_drop_tunnel",
+	[U4N_DROP_HEADERS]	= "rx_drop_headers",
 	[U4N_DROP_LENGTH]	= "rx_drop_length",
 	[U4N_DROP_BODIES]	= "rx_drop_frame_count",
 	[U4N_DROP_GEN]		= "rx_drop_generation",
@@ -191,10 +196,12 @@ static void u4n_ethtool_get_ringparam(struct net_device *ndev,
 				      struct kernel_ethtool_ringparam *kring,
 				      struct netlink_ext_ack *extack)
 {
-	ring->rx_max_pending = U4N_RX_WINDOW;
-	ring->rx_pending = U4N_RX_WINDOW;
-	ring->tx_max_pending = U4N_RING_SIZE - 1;
-	ring->tx_pending = U4N_RING_SIZE - 1;
+	const struct u4n_link *l = netdev_priv(ndev);
+
+	ring->rx_max_pending = U4N_RING_MAX - 1;
+	ring->rx_pending = l->rx.size - 1;
+	ring->tx_max_pending = U4N_RING_MAX - 1;
+	ring->tx_pending = l->tx.size - 1;
 }
 
 static void u4n_ethtool_get_channels(struct net_device *ndev,

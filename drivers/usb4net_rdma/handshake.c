@@ -92,6 +92,16 @@ void u4n_hs_kick(struct u4n_link *l)
 }
 
 /**
+ * u4n_hs_tell - tell the peer now what keepalives say
+ * @l: the link
+ */
+void u4n_hs_tell(struct u4n_link *l)
+{
+	WRITE_ONCE(l->hs.tell, true);
+	u4n_hs_kick(l);
+}
+
+/**
  * u4n_hs_end - end the session and begin another one
  * @l: the link
  * @reason: why
@@ -291,10 +301,10 @@ static int u4n_hs_rings_up(struct u4n_link *l)
 	hs->in_hopid = ret;
 
 	u4n_ring_start(l);
-	ret = u4n_rx_start(l, U4N_RX_WINDOW, hs->peer.cookie, hs->cookie);
+	ret = u4n_rx_start(l, l->rx.size - 1, hs->peer.cookie, hs->cookie);
 	if (ret)
 		goto stop;
-	u4n_tx_start(l, hs->peer.window, hs->cookie);
+	u4n_tx_start(l, hs->peer.window, hs->cookie, hs->peer.caps);
 	napi_enable(&l->napi);
 
 	/* last, when what comes in finds buffers */
@@ -461,6 +471,8 @@ static int u4n_hs_up(struct u4n_link *l)
 			u4n_hs_end(l, U4N_WHY_TX_STALL);
 		else
 			u4n_control_keepalive(l, !quiet);
+	} else if (xchg(&hs->tell, false)) {
+		u4n_control_keepalive(l, !quiet);
 	}
 	return u4n_roce_send_gids(l) ? -EINPROGRESS : -EAGAIN;
 }

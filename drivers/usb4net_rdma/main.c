@@ -98,7 +98,7 @@ static int u4n_create_dir(void)
 		{ "prtcid", U4N_PRTCID },
 		{ "prtcvers", U4N_PRTCVERS },
 		{ "prtcrevs", U4N_PRTCREVS },
-		{ "prtcstns", U4N_CAP_ROCE },
+		{ "prtcstns", U4N_CAPS },
 	};
 	unsigned int i;
 	int ret;

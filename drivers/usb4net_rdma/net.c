@@ -66,7 +66,18 @@ static int u4n_net_change_mtu(struct net_device *ndev, int mtu)
 
 	WRITE_ONCE(ndev->mtu, mtu);
 	/* nothing here depends on it, but the peer wants to know */
-	u4n_hs_kick(l);
+	u4n_hs_tell(l);
+	return 0;
+}
+
+/* Whether the peer may leave checksums to us is said in keepalives */
+static int u4n_net_set_features(struct net_device *ndev,
+				netdev_features_t features)
+{
+	if ((ndev->features ^ features) & NETIF_F_RXCSUM) {
+		ndev->features ^= NETIF_F_RXCSUM;
+		u4n_hs_tell(netdev_priv(ndev));
+	}
 	return 0;
 }
 
@@ -83,6 +94,7 @@ static void u4n_net_get_stats64(struct net_device *ndev,
 		bytes = u64_stats_read(&l->tx.bytes);
 		dropped = u64_stats_read(&l->tx.count[U4N_TX_DROP_DOWN]) +
 			  u64_stats_read(&l->tx.count[U4N_TX_DROP_SIZE]) +
+			  u64_stats_read(&l->tx.count[U4N_TX_DROP_META]) +
 			  u64_stats_read(&l->tx.count[U4N_TX_DROP_NOMEM]) +
 			  u64_stats_read(&l->tx.count[U4N_TX_DROP_MAP]) +
 			  u64_stats_read(&l->tx.count[U4N_TX_ROCE_DROP_FULL]) +
@@ -121,6 +133,8 @@ static const struct net_device_ops u4n_net_ops = {
 	.ndo_open = u4n_net_open,
 	.ndo_stop = u4n_net_stop,
 	.ndo_start_xmit = u4n_tx_xmit,
+	.ndo_features_check = u4n_meta_features,
+	.ndo_set_features = u4n_net_set_features,
 	.ndo_change_mtu = u4n_net_change_mtu,
 	.ndo_get_stats64 = u4n_net_get_stats64,
 	.ndo_tx_timeout = u4n_net_tx_timeout,
@@ -154,6 +168,23 @@ static void u4n_net_set_mac(struct u4n_link *l)
 	eth_hw_addr_set(l->ndev, mac);
 }
 
+/* All of it is a matter of metadata. What the peer takes is seen per packet. */
+static void u4n_net_set_offloads(struct net_device *ndev)
+{
+	netdev_features_t f;
+
+	f = NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_TSO |
+	    NETIF_F_TSO6 | NETIF_F_TSO_ECN | NETIF_F_GSO_UDP_L4;
+	ndev->vlan_features = f | NETIF_F_HIGHDMA;
+	if (U4N_HAVE_TUNNEL)
+		f |= NETIF_F_GSO_UDP_TUNNEL | NETIF_F_GSO_UDP_TUNNEL_CSUM;
+	ndev->hw_enc_features = f | NETIF_F_HIGHDMA;
+	ndev->hw_features = f | NETIF_F_RXCSUM;
+	ndev->features = f | NETIF_F_RXCSUM | NETIF_F_HIGHDMA |
+			 NETIF_F_GSO_ROBUST;
+	netif_set_tso_max_size(ndev, GSO_LEGACY_MAX_SIZE);
+}
+
 /**
  * u4n_link_create - make the network device of a service
  * @svc: service of the peer
@@ -175,6 +206,10 @@ struct u4n_link *u4n_link_create(struct tb_service *svc)
 	l->ndev = ndev;
 	l->svc = svc;
 	l->xd = tb_service_parent(svc);
+	l->tx.size = U4N_RING_SIZE;
+	l->tx.copybreak = U4N_TX_COPYBREAK;
+	l->rx.size = U4N_RING_SIZE;
+	l->rx.copybreak = U4N_RX_COPYBREAK;
 	spin_lock_init(&l->tx.lock);
 	__skb_queue_head_init(&l->tx.roce);
 	u64_stats_init(&l->tx.syncp);
@@ -188,9 +223,7 @@ struct u4n_link *u4n_link_create(struct tb_service *svc)
 	ndev->ethtool_ops = &u4n_ethtool_ops;
 	ndev->sysfs_groups[0] = &u4n_sysfs_group;
 	ndev->dev_port = u4n_link_port(l);
-	ndev->features = NETIF_F_SG | NETIF_F_HIGHDMA;
-	ndev->hw_features = NETIF_F_SG;
-	ndev->vlan_features = NETIF_F_SG | NETIF_F_HIGHDMA;
+	u4n_net_set_offloads(ndev);
 	ndev->min_mtu = ETH_MIN_MTU;
 	ndev->max_mtu = U4N_MAX_MTU;
 	ndev->mtu = U4N_MAX_MTU;

@@ -6,11 +6,19 @@
 #include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/etherdevice.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/minmax.h>
+#include <linux/skbuff.h>
 #include <linux/string.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
 #include <linux/unaligned.h>
+#include <net/tcp.h>
 
 #include "proto.h"
+
+#define U4N_TCP_HDR_MAX		60U
 
 static_assert(sizeof(struct u4n_wire_head) == U4N_HEAD_SIZE);
 static_assert(sizeof(struct u4n_wire_ctl) == U4N_CTL_SIZE);
@@ -35,6 +43,123 @@ void u4n_head_build(void *buf, const struct u4n_head *head)
 	wire->len = cpu_to_le32(head->len);
 	wire->inl = cpu_to_le16(head->inl);
 	wire->bodies = head->bodies;
+
+	wire->common.flags = head->meta.flags;
+	wire->gso_type = head->meta.gso_type;
+	wire->gso_hdr_len = cpu_to_le16(head->meta.gso_hdr_len);
+	wire->gso_size = cpu_to_le16(head->meta.gso_size);
+	wire->csum_start = cpu_to_le16(head->meta.csum_start);
+	wire->csum_offset = cpu_to_le16(head->meta.csum_offset);
+	wire->outer_th = cpu_to_le16(head->meta.outer_th);
+	wire->inner_nh = cpu_to_le16(head->meta.inner_nh);
+}
+
+static enum u4n_drop u4n_meta_check_csum(const struct u4n_head *head)
+{
+	const struct u4n_meta *m = &head->meta;
+
+	if (!(m->flags & U4N_META_NEEDS_CSUM))
+		return m->csum_start || m->csum_offset ?
+			U4N_DROP_CSUM : U4N_DROP_NONE;
+	if (m->flags & U4N_META_DATA_VALID || m->csum_start < ETH_HLEN ||
+	    m->csum_start + m->csum_offset + sizeof(__sum16) > head->inl)
+		return U4N_DROP_CSUM;
+	return U4N_DROP_NONE;
+}
+
+/* Least length of the (inner) network header */
+static unsigned int u4n_meta_l3_min(const struct u4n_meta *m)
+{
+	return U4N_GSO_TYPE(m->gso_type) == U4N_GSO_TCPV6 ?
+		sizeof(struct ipv6hdr) : sizeof(struct iphdr);
+}
+
+/* Headers are in the HEAD frame, and the checksum is part of the last one */
+static enum u4n_drop u4n_meta_check_gso(const struct u4n_head *head)
+{
+	const struct u4n_meta *m = &head->meta;
+	unsigned int payload = head->len - m->gso_hdr_len;
+	unsigned int l4 = m->gso_hdr_len - m->csum_start;
+
+	if (m->csum_start < ETH_HLEN + u4n_meta_l3_min(m) ||
+	    m->gso_hdr_len < m->csum_start || m->gso_hdr_len > head->inl ||
+	    m->gso_hdr_len >= head->len || m->gso_size == GSO_BY_FRAGS)
+		return U4N_DROP_GSO;
+
+	switch (U4N_GSO_TYPE(m->gso_type)) {
+	case U4N_GSO_TCPV4:
+	case U4N_GSO_TCPV6:
+		if (m->csum_offset != offsetof(struct tcphdr, check) ||
+		    l4 < sizeof(struct tcphdr) || l4 > U4N_TCP_HDR_MAX ||
+		    m->gso_size < TCP_MIN_GSO_SIZE)
+			return U4N_DROP_GSO;
+		return U4N_DROP_NONE;
+	case U4N_GSO_UDP_L4:
+		if (m->csum_offset != offsetof(struct udphdr, check) ||
+		    l4 != sizeof(struct udphdr) || !m->gso_size ||
+		    m->gso_type & U4N_GSO_ECN ||
+		    payload > m->gso_size * UDP_MAX_SEGMENTS)
+			return U4N_DROP_GSO;
+		return U4N_DROP_NONE;
+	default:
+		return U4N_DROP_GSO;
+	}
+}
+
+static enum u4n_drop u4n_meta_check_tunnel(const struct u4n_head *head)
+{
+	const struct u4n_meta *m = &head->meta;
+	unsigned int l3 = ETH_HLEN;
+
+	switch (m->gso_type & U4N_GSO_TUNNEL) {
+	case 0:
+		return m->outer_th || m->inner_nh ||
+		       m->flags & U4N_META_TUNNEL_CSUM ?
+			U4N_DROP_TUNNEL : U4N_DROP_NONE;
+	case U4N_GSO_TUNNEL_V4:
+		l3 += sizeof(struct iphdr);
+		break;
+	case U4N_GSO_TUNNEL_V6:
+		l3 += sizeof(struct ipv6hdr);
+		break;
+	default:
+		return U4N_DROP_TUNNEL;
+	}
+	if (m->outer_th < l3 ||
+	    m->inner_nh < m->outer_th + sizeof(struct udphdr) ||
+	    m->csum_start < m->inner_nh + u4n_meta_l3_min(m))
+		return U4N_DROP_TUNNEL;
+	return U4N_DROP_NONE;
+}
+
+/* Offsets and lengths; what is in the headers is up to u4n_meta_to_skb() */
+static enum u4n_drop u4n_meta_check(const struct u4n_head *head, u32 caps)
+{
+	const struct u4n_meta *m = &head->meta;
+	enum u4n_drop why;
+
+	if (m->flags & ~(U4N_META_NEEDS_CSUM | U4N_META_DATA_VALID |
+			 U4N_META_TUNNEL_CSUM))
+		return U4N_DROP_FLAGS;
+	if ((m->flags && !(caps & U4N_CAP_CSUM)) ||
+	    (m->gso_type && !(caps & U4N_CAP_GSO)) ||
+	    (m->gso_type & U4N_GSO_TUNNEL && !(caps & U4N_CAP_TUNNEL)))
+		return U4N_DROP_META;
+
+	why = u4n_meta_check_csum(head);
+	if (why)
+		return why;
+	if (!m->gso_type) {
+		if (m->gso_hdr_len || m->gso_size)
+			return U4N_DROP_GSO;
+	} else {
+		if (!(m->flags & U4N_META_NEEDS_CSUM))
+			return U4N_DROP_GSO;
+		why = u4n_meta_check_gso(head);
+		if (why)
+			return why;
+	}
+	return u4n_meta_check_tunnel(head);
 }
 
 /**
@@ -42,6 +167,7 @@ void u4n_head_build(void *buf, const struct u4n_head *head)
  * @buf: the frame
  * @size: its size
  * @pdf: %U4N_PDF_HEAD_MORE or %U4N_PDF_HEAD_LAST
+ * @caps: capabilities that we have announced
  * @head: result. Its @gen, @sent and @limit are set in any case but
  *	%U4N_DROP_SHORT, since they count even if the packet is refused.
  *
@@ -51,9 +177,10 @@ void u4n_head_build(void *buf, const struct u4n_head *head)
  * Return: %U4N_DROP_NONE or the reason to drop the packet.
  */
 enum u4n_drop u4n_head_parse(const void *buf, unsigned int size,
-			     enum u4n_pdf pdf, struct u4n_head *head)
+			     enum u4n_pdf pdf, u32 caps, struct u4n_head *head)
 {
 	const struct u4n_wire_head *wire = buf;
+	enum u4n_drop why;
 	unsigned int rest;
 
 	if (size < sizeof(*wire))
@@ -67,21 +194,32 @@ enum u4n_drop u4n_head_parse(const void *buf, unsigned int size,
 	head->len = le32_to_cpu(wire->len);
 	head->inl = le16_to_cpu(wire->inl);
 	head->bodies = wire->bodies;
+	head->meta = (struct u4n_meta){
+		.flags = wire->common.flags,
+		.gso_type = wire->gso_type,
+		.gso_hdr_len = le16_to_cpu(wire->gso_hdr_len),
+		.gso_size = le16_to_cpu(wire->gso_size),
+		.csum_start = le16_to_cpu(wire->csum_start),
+		.csum_offset = le16_to_cpu(wire->csum_offset),
+		.outer_th = le16_to_cpu(wire->outer_th),
+		.inner_nh = le16_to_cpu(wire->inner_nh),
+	};
 
 	if (head->type != U4N_HEAD_ETH && head->type != U4N_HEAD_ROCE)
 		return U4N_DROP_TYPE;
-	if (wire->common.flags ||
-	    memchr_inv(wire->reserved, 0, sizeof(wire->reserved)))
+	if (memchr_inv(wire->reserved, 0, sizeof(wire->reserved)))
 		return U4N_DROP_FLAGS;
-	if (wire->gso_type || wire->gso_hdr_len || wire->gso_size ||
-	    wire->csum_start || wire->csum_offset || wire->outer_th ||
-	    wire->inner_nh || wire->npsn)
+	if (wire->npsn)
 		return U4N_DROP_META;
 
 	if (head->inl < ETH_HLEN || head->inl != size - sizeof(*wire) ||
 	    head->len < head->inl || head->len > U4N_MAX_PACKET)
 		return U4N_DROP_LENGTH;
 	rest = head->len - head->inl;
+
+	why = u4n_meta_check(head, head->type == U4N_HEAD_ETH ? caps : 0);
+	if (why)
+		return why;
 
 	if (pdf == U4N_PDF_HEAD_LAST) {
 		if (head->bodies)
@@ -178,7 +316,7 @@ enum u4n_drop u4n_ctl_parse(const void *buf, unsigned int size,
 
 	switch (ctl->type) {
 	case U4N_CTL_KEEPALIVE:
-		flags = U4N_KEEPALIVE_RX_ALIVE;
+		flags = U4N_KEEPALIVE_RX_ALIVE | U4N_KEEPALIVE_PLAIN;
 		fallthrough;
 	case U4N_CTL_CREDIT:
 	case U4N_CTL_PROBE:

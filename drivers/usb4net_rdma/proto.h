@@ -26,6 +26,10 @@
 
 /* Capabilities, in prtcstns and in HELLO */
 #define U4N_CAP_ROCE		BIT(0)	/* ROCE packets and GIDS messages */
+#define U4N_CAP_CSUM		BIT(1)	/* checksums may be left to the receiver */
+#define U4N_CAP_GSO		BIT(2)	/* and segmentation */
+#define U4N_CAP_TUNNEL		BIT(3)	/* and that within UDP tunnels */
+#define U4N_CAP_META		(U4N_CAP_CSUM | U4N_CAP_GSO | U4N_CAP_TUNNEL)
 
 #define U4N_FRAME_SIZE		4096U
 #define U4N_MAX_BODIES		17U	/* BODY frames of one packet */
@@ -94,6 +98,21 @@ enum u4n_ctl_type {
 };
 
 #define U4N_KEEPALIVE_RX_ALIVE	BIT(0)	/* sender has received lately */
+#define U4N_KEEPALIVE_PLAIN	BIT(1)	/* send me packets without metadata */
+
+/* Metadata of ETH packets: flags, and types of segmentation */
+#define U4N_META_NEEDS_CSUM	BIT(0)
+#define U4N_META_DATA_VALID	BIT(1)
+#define U4N_META_TUNNEL_CSUM	BIT(3)
+
+#define U4N_GSO_TCPV4		1U
+#define U4N_GSO_TCPV6		4U
+#define U4N_GSO_UDP_L4		5U
+#define U4N_GSO_TUNNEL_V4	BIT(5)
+#define U4N_GSO_TUNNEL_V6	BIT(6)
+#define U4N_GSO_TUNNEL		(U4N_GSO_TUNNEL_V4 | U4N_GSO_TUNNEL_V6)
+#define U4N_GSO_ECN		BIT(7)
+#define U4N_GSO_TYPE(type)	((type) & ~(U4N_GSO_TUNNEL | U4N_GSO_ECN))
 
 /**
  * struct u4n_wire_common - beginning of HEAD and CONTROL frames
@@ -118,13 +137,13 @@ struct u4n_wire_common {
  * @len: length of the packet, inline and BODY parts
  * @inl: bytes of the packet that follow this header
  * @bodies: number of BODY frames that follow this frame
- * @gso_type: as in &struct virtio_net_hdr; 0
- * @gso_hdr_len: as in &struct virtio_net_hdr; 0
- * @gso_size: as in &struct virtio_net_hdr; 0
- * @csum_start: as in &struct virtio_net_hdr; 0
- * @csum_offset: as in &struct virtio_net_hdr; 0
- * @outer_th: outer transport header of a tunnel; 0
- * @inner_nh: inner network header of a tunnel; 0
+ * @gso_type: as in &struct virtio_net_hdr
+ * @gso_hdr_len: length of all headers in front of what is segmented
+ * @gso_size: as in &struct virtio_net_hdr
+ * @csum_start: as in &struct virtio_net_hdr
+ * @csum_offset: as in &struct virtio_net_hdr
+ * @outer_th: outer transport header of a tunnel
+ * @inner_nh: inner network header of a tunnel
  * @npsn: PSNs that a ROCE packet stands for; 0
  * @reserved: 0
  */
@@ -175,7 +194,11 @@ struct u4n_wire_ctl {
  * @U4N_DROP_SHORT: too short for its header
  * @U4N_DROP_TYPE: unknown type
  * @U4N_DROP_FLAGS: reserved bits or fields are set
- * @U4N_DROP_META: GSO or checksum metadata, which was not agreed on
+ * @U4N_DROP_META: GSO or checksum metadata that was not agreed on
+ * @U4N_DROP_CSUM: impossible checksum metadata
+ * @U4N_DROP_GSO: impossible GSO metadata
+ * @U4N_DROP_TUNNEL: impossible metadata of a tunnel
+ * @U4N_DROP_HEADERS: packet that is not what its metadata says
  * @U4N_DROP_LENGTH: lengths contradict each other or are out of range
  * @U4N_DROP_BODIES: impossible number of BODY frames
  * @U4N_DROP_GEN: belongs to another session
@@ -197,6 +220,10 @@ enum u4n_drop {
 	U4N_DROP_TYPE,
 	U4N_DROP_FLAGS,
 	U4N_DROP_META,
+	U4N_DROP_CSUM,
+	U4N_DROP_GSO,
+	U4N_DROP_TUNNEL,
+	U4N_DROP_HEADERS,
 	U4N_DROP_LENGTH,
 	U4N_DROP_BODIES,
 	U4N_DROP_GEN,
@@ -211,6 +238,29 @@ enum u4n_drop {
 };
 
 /**
+ * struct u4n_meta - what is left to the receiver of a packet, or to where it
+ *	sends it
+ * @flags: U4N_META_*
+ * @gso_type: U4N_GSO_*
+ * @gso_hdr_len: length of all headers
+ * @gso_size: payload of a segment
+ * @csum_start: where the sum begins
+ * @csum_offset: where it belongs, from there
+ * @outer_th: outer transport header of a tunnel
+ * @inner_nh: inner network header of a tunnel
+ */
+struct u4n_meta {
+	u8 flags;
+	u8 gso_type;
+	u16 gso_hdr_len;
+	u16 gso_size;
+	u16 csum_start;
+	u16 csum_offset;
+	u16 outer_th;
+	u16 inner_nh;
+};
+
+/**
  * struct u4n_head - HEAD in host byte order
  * @type: &enum u4n_head_type
  * @bodies: number of BODY frames
@@ -220,6 +270,7 @@ enum u4n_drop {
  * @limit: credit for the receiver
  * @seq: packet number
  * @len: packet length
+ * @meta: metadata
  */
 struct u4n_head {
 	u8 type;
@@ -230,6 +281,7 @@ struct u4n_head {
 	u32 limit;
 	u32 seq;
 	u32 len;
+	struct u4n_meta meta;
 };
 
 /**
@@ -258,7 +310,7 @@ struct u4n_ctl {
 
 void u4n_head_build(void *buf, const struct u4n_head *head);
 enum u4n_drop u4n_head_parse(const void *buf, unsigned int size,
-			     enum u4n_pdf pdf, struct u4n_head *head);
+			     enum u4n_pdf pdf, u32 caps, struct u4n_head *head);
 enum u4n_drop u4n_body_check(enum u4n_pdf pdf, unsigned int size,
 			     unsigned int bodies, unsigned int left);
 unsigned int u4n_ctl_build(void *buf, const struct u4n_ctl *ctl);

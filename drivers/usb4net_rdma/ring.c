@@ -57,11 +57,11 @@ int u4n_ring_alloc(struct u4n_link *l)
 	struct tb_ring *tx, *rx;
 	int ret;
 
-	tx = tb_ring_alloc_tx(nhi, -1, U4N_RING_SIZE,
+	tx = tb_ring_alloc_tx(nhi, -1, l->tx.size,
 			      RING_FLAG_FRAME | RING_FLAG_NO_INTERRUPT);
 	if (!tx)
 		goto no_ring;
-	rx = tb_ring_alloc_rx(nhi, -1, U4N_RING_SIZE, RING_FLAG_FRAME, 0,
+	rx = tb_ring_alloc_rx(nhi, -1, l->rx.size, RING_FLAG_FRAME, 0,
 			      U4N_SOF_MASK, U4N_EOF_MASK,
 			      u4n_ring_start_poll, l);
 	if (!rx)

@@ -2,11 +2,14 @@
 /*
  * Receive side: frames become packets.
  *
- * Every buffer is a page of a pool. What a HEAD or CONTROL frame holds is copied
- * and its page goes back to the ring at once. The page of a BODY frame becomes a
- * fragment of the packet, but only after another one has been found to take its
+ * Every buffer is a page of a pool. What a HEAD or CONTROL frame holds is copied,
+ * as a rule, and its page goes back to the ring. The page of a BODY frame becomes
+ * a fragment of the packet, but only after another one has been found to take its
  * place: so the ring is always full, and a frame that the peer may send always
  * finds a buffer.
+ *
+ * Buffers are posted one by one, and the ring is told of them once for many. The
+ * peer must not hear of a buffer before the ring has.
  */
 #include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
@@ -15,6 +18,9 @@
 
 #include "trace.h"
 #include "u4n.h"
+
+/* Buffers of which the ring is told at once, much less than a window */
+#define U4N_RX_KICK_BATCH	16U
 
 static_assert(U4N_MAX_BODIES <= MAX_SKB_FRAGS);
 static_assert(U4N_FRAME_SIZE <= PAGE_SIZE);
@@ -81,40 +87,76 @@ bool u4n_rx_credit(struct u4n_link *l, u16 gen, u32 sent, u32 limit)
 	return true;
 }
 
+/* Tell the ring of the buffers posted, and then let the peer be told */
+static void u4n_rx_kick(struct u4n_link *l)
+{
+	if (!l->rx.posted)
+		return;
+	l->rx.posted = 0;
+	u4n_ring_kick_rx(l);
+	u4n_credit_rx_publish(&l->rx.credit);
+}
+
 /* Give the frame's page, the same or a new one, back to the ring */
 static void u4n_rx_repost(struct u4n_link *l, struct u4n_rx_frame *rf)
 {
 	rf->frame.buffer_phy = page_pool_get_dma_addr(rf->page);
 	u4n_ring_post_rx(l, &rf->frame);
-	u4n_ring_kick_rx(l);
-	/* only now may the peer be told */
-	WRITE_ONCE(l->rx.credit.seen, l->rx.credit.seen + 1);
+	if (++l->rx.posted >= U4N_RX_KICK_BATCH)
+		u4n_rx_kick(l);
 }
 
-static void u4n_rx_deliver(struct u4n_link *l, struct sk_buff *skb, u8 type)
+/* Make part of the frame's page a fragment, and put a new page in its place */
+static bool u4n_rx_attach(struct u4n_link *l, struct sk_buff *skb,
+			  struct u4n_rx_frame *rf, unsigned int offset,
+			  unsigned int size)
 {
-	trace_u4n_rx_skb(l->ndev, skb, type);
+	struct page *page = page_pool_dev_alloc_pages(l->rx.pool);
+
+	if (!page)
+		return false;
+	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, rf->page, offset, size,
+			PAGE_SIZE);
+	skb_mark_for_recycle(skb);
+	rf->page = page;
+	return true;
+}
+
+static enum u4n_drop u4n_rx_deliver(struct u4n_link *l, struct sk_buff *skb)
+{
+	enum u4n_drop why;
+
+	why = u4n_meta_to_skb(skb, &l->rx.meta,
+			      l->ndev->features & NETIF_F_RXCSUM);
+	if (why) {
+		kfree_skb(skb);
+		return why;
+	}
+	trace_u4n_rx_skb(l->ndev, skb, l->rx.type);
 	u64_stats_update_begin(&l->rx.syncp);
 	u64_stats_inc(&l->rx.packets);
 	u64_stats_add(&l->rx.bytes, skb->len);
 	u64_stats_update_end(&l->rx.syncp);
 
-	if (type == U4N_HEAD_ROCE) {
+	if (l->rx.type == U4N_HEAD_ROCE) {
 		u4n_roce_rcv(l, skb);
-		return;
+		return U4N_DROP_NONE;
 	}
 	skb->protocol = eth_type_trans(skb, l->ndev);
 	napi_gro_receive(&l->napi, skb);
+	return U4N_DROP_NONE;
 }
 
 static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
-				 const void *buf, unsigned int size)
+				 struct u4n_rx_frame *rf, unsigned int size)
 {
+	const void *buf = page_address(rf->page);
 	struct u4n_head head;
 	struct sk_buff *skb;
 	enum u4n_drop why;
+	unsigned int copy;
 
-	why = u4n_head_parse(buf, size, pdf, &head);
+	why = u4n_head_parse(buf, size, pdf, U4N_CAPS, &head);
 	if (why == U4N_DROP_SHORT)
 		return why;
 	if (!u4n_rx_credit(l, head.gen, head.sent, head.limit))
@@ -126,20 +168,28 @@ static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 		u4n_rx_count(l, U4N_RX_LOST_PACKETS, head.seq - l->rx.seq);
 	l->rx.seq = head.seq + 1;
 
-	skb = napi_alloc_skb(&l->napi, head.inl);
+	copy = head.inl;
+	/* one fragment is needed for the rest, and BODY frames need theirs */
+	if (copy > READ_ONCE(l->rx.copybreak) && head.bodies < MAX_SKB_FRAGS)
+		copy = U4N_RX_COPYBREAK_MIN;
+	skb = napi_alloc_skb(&l->napi, copy);
 	if (!skb)
 		return U4N_DROP_NO_SKB;
-	skb_put_data(skb, buf + U4N_HEAD_SIZE, head.inl);
-
-	if (pdf == U4N_PDF_HEAD_LAST) {
-		u4n_rx_count(l, U4N_RX_COPIED, 1);
-		u4n_rx_deliver(l, skb, head.type);
-		return U4N_DROP_NONE;
+	skb_put_data(skb, buf + U4N_HEAD_SIZE, copy);
+	if (copy < head.inl && !u4n_rx_attach(l, skb, rf, U4N_HEAD_SIZE + copy,
+					      head.inl - copy)) {
+		kfree_skb(skb);
+		return U4N_DROP_NO_PAGE;
 	}
 
-	skb_mark_for_recycle(skb);
-	l->rx.skb = skb;
 	l->rx.type = head.type;
+	l->rx.meta = head.meta;
+	if (pdf == U4N_PDF_HEAD_LAST) {
+		u4n_rx_count(l, U4N_RX_COPIED, copy == head.inl);
+		return u4n_rx_deliver(l, skb);
+	}
+
+	l->rx.skb = skb;
 	l->rx.bodies = head.bodies;
 	l->rx.left = head.len - head.inl;
 	return U4N_DROP_NONE;
@@ -150,33 +200,26 @@ static enum u4n_drop u4n_rx_body(struct u4n_link *l, enum u4n_pdf pdf,
 				 struct u4n_rx_frame *rf, unsigned int size)
 {
 	struct sk_buff *skb = l->rx.skb;
-	struct page *page;
 
 	if (!l->rx.bodies)
 		return U4N_DROP_ORPHAN;
 	if (u4n_body_check(pdf, size, l->rx.bodies, l->rx.left))
 		return U4N_DROP_BODY;
-	page = page_pool_dev_alloc_pages(l->rx.pool);
-	if (!page)
+	page_pool_dma_sync_for_cpu(l->rx.pool, rf->page, 0, size);
+	if (!u4n_rx_attach(l, skb, rf, 0, size))
 		return U4N_DROP_NO_PAGE;
 
-	page_pool_dma_sync_for_cpu(l->rx.pool, rf->page, 0, size);
-	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, rf->page, 0, size,
-			PAGE_SIZE);
-	rf->page = page;
 	l->rx.left -= size;
 	if (--l->rx.bodies)
 		return U4N_DROP_NONE;
 
 	l->rx.skb = NULL;
-	u4n_rx_deliver(l, skb, l->rx.type);
-	return U4N_DROP_NONE;
+	return u4n_rx_deliver(l, skb);
 }
 
 static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
 				  unsigned int size)
 {
-	void *buf = page_address(rf->page);
 	enum u4n_pdf pdf = rf->frame.eof;
 
 	if (rf->frame.flags & RING_DESC_CRC_ERROR)
@@ -193,12 +236,12 @@ static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
 	case U4N_PDF_HEAD_LAST:
 		u4n_rx_abort(l, U4N_DROP_TRUNCATED);
 		page_pool_dma_sync_for_cpu(l->rx.pool, rf->page, 0, size);
-		return u4n_rx_head(l, pdf, buf, size);
+		return u4n_rx_head(l, pdf, rf, size);
 	case U4N_PDF_CONTROL:
 		u4n_rx_abort(l, U4N_DROP_TRUNCATED);
 		page_pool_dma_sync_for_cpu(l->rx.pool, rf->page, 0, size);
 		u4n_rx_count(l, U4N_RX_CONTROL, 1);
-		return u4n_control_rcv(l, buf, size);
+		return u4n_control_rcv(l, page_address(rf->page), size);
 	case U4N_PDF_BODY_MORE:
 	case U4N_PDF_BODY_LAST:
 		return u4n_rx_body(l, pdf, rf, size);
@@ -224,8 +267,8 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 	unsigned int frames = 0;
 	enum u4n_drop why;
 	unsigned int size;
+	struct page *page;
 	int done = 0;
-	bool body;
 	u32 seen;
 
 	while (done < budget) {
@@ -234,9 +277,8 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 			break;
 		frames++;
 		rf = container_of(frame, struct u4n_rx_frame, frame);
+		page = rf->page;
 		size = tb_ring_frame_size(frame);
-		body = frame->eof == U4N_PDF_BODY_MORE ||
-		       frame->eof == U4N_PDF_BODY_LAST;
 		seen = l->rx.credit.seen;
 		trace_u4n_rx_frame(l->ndev, false, rf - l->rx.frames, frame,
 				   U4N_DROP_NONE);
@@ -248,24 +290,26 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 			u4n_rx_drop(l, why);
 			/* nothing of what belongs to it is of use */
 			u4n_rx_abort(l, U4N_DROP_TRUNCATED);
-			dma_sync_single_for_device(u4n_ring_dma_dev(l),
-						   frame->buffer_phy, size,
-						   DMA_FROM_DEVICE);
-		} else if (!body) {
-			dma_sync_single_for_device(u4n_ring_dma_dev(l),
-						   frame->buffer_phy, size,
-						   DMA_FROM_DEVICE);
 		}
-		u4n_rx_repost(l, rf);
+		if (rf->page == page)
+			dma_sync_single_for_device(u4n_ring_dma_dev(l),
+						   frame->buffer_phy, size,
+						   DMA_FROM_DEVICE);
+		if (why || (frame->eof != U4N_PDF_BODY_MORE &&
+			    frame->eof != U4N_PDF_BODY_LAST))
+			done++;
 		/* a frame of another session was not sent in this one */
 		if (why == U4N_DROP_GEN)
-			WRITE_ONCE(l->rx.credit.seen, seen);
-		if (why || !body)
-			done++;
+			l->rx.credit.seen = seen;
+		else
+			l->rx.credit.seen++;
+		u4n_rx_repost(l, rf);
 	}
 
-	if (frames)
+	if (frames) {
+		u4n_rx_kick(l);
 		u4n_rx_count(l, U4N_RX_FRAMES, frames);
+	}
 	return done;
 }
 
@@ -290,6 +334,7 @@ int u4n_rx_start(struct u4n_link *l, u32 window, u16 gen, u32 cookie)
 	l->rx.tx_limit = l->hs.peer.window;
 	l->rx.seq = 0;
 	l->rx.bodies = 0;
+	l->rx.posted = 0;
 	l->rx.last = jiffies;
 	l->rx.deaf = 0;
 	l->rx.peer_mtu = l->hs.peer.mtu;
@@ -317,7 +362,7 @@ void u4n_rx_flush(struct u4n_link *l)
 	unsigned int i;
 
 	u4n_rx_abort(l, U4N_DROP_TRUNCATED);
-	for (i = 0; i < U4N_RING_SIZE; i++) {
+	for (i = 0; i < l->rx.size; i++) {
 		if (l->rx.frames[i].page)
 			page_pool_put_full_page(l->rx.pool,
 						l->rx.frames[i].page, false);
@@ -335,7 +380,7 @@ int u4n_rx_alloc(struct u4n_link *l)
 {
 	struct page_pool_params params = {
 		.flags = PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV,
-		.pool_size = U4N_RING_SIZE,
+		.pool_size = l->rx.size,
 		.nid = NUMA_NO_NODE,
 		.dev = u4n_ring_dma_dev(l),
 		.napi = &l->napi,
@@ -344,7 +389,7 @@ int u4n_rx_alloc(struct u4n_link *l)
 		.max_len = U4N_FRAME_SIZE,
 	};
 
-	l->rx.frames = kvcalloc(U4N_RING_SIZE, sizeof(*l->rx.frames),
+	l->rx.frames = kvcalloc(l->rx.size, sizeof(*l->rx.frames),
 				GFP_KERNEL);
 	if (!l->rx.frames)
 		return -ENOMEM;

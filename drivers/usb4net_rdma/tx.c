@@ -4,8 +4,11 @@
  *
  * A small packet is copied into the slot of its HEAD frame. Of a large one the
  * headers are copied there, and the rest goes out as BODY frames straight from
- * where it is. The skb belongs to its last frame and is freed when that has
- * been sent.
+ * where it is, see txmap.c. The skb belongs to its last frame and is freed when
+ * that has been sent.
+ *
+ * Frames are posted one by one, and the ring is told of them once for all that
+ * belong together: a packet, or more if the stack has more.
  *
  * Completions are reaped where we are anyway, in NAPI and on transmit, and by a
  * timer if neither comes along.
@@ -18,7 +21,7 @@
 #include "u4n.h"
 
 #define U4N_TX_REAP_NS		NSEC_PER_MSEC	/* latest completion of a packet */
-#define U4N_TX_REAP_BATCH	64U		/* frames in flight before we reap on xmit */
+#define U4N_TX_REAP_BATCH	32U		/* frames in flight before we reap on xmit */
 
 /* Room that a packet of any size needs, and room to go on with after a stop */
 #define U4N_TX_STOP		((int)(U4N_MAX_FRAMES + U4N_RESERVE))
@@ -31,25 +34,10 @@
  */
 static_assert(U4N_MIN_WINDOW - U4N_MIN_WINDOW / 4 >= U4N_TX_WAKE);
 
-/**
- * struct u4n_tx_plan - how a packet becomes frames
- * @inl: bytes that are copied into the HEAD frame
- * @bodies: number of BODY frames
- */
-struct u4n_tx_plan {
-	unsigned int inl;
-	unsigned int bodies;
-};
-
-static struct u4n_tx_frame *u4n_tx_frame(struct u4n_link *l, u32 index)
-{
-	return &l->tx.frames[index & (U4N_RING_SIZE - 1)];
-}
-
 /* Number of frames for which there are both descriptors and credits */
 static int u4n_tx_room(const struct u4n_link *l)
 {
-	int space = U4N_RING_SIZE - 1 - (l->tx.head - l->tx.tail);
+	int space = l->tx.window - (l->tx.head - l->tx.tail);
 
 	return min(space, u4n_credit_tx_avail(&l->tx.credit));
 }
@@ -62,22 +50,12 @@ static bool u4n_tx_fits(const struct u4n_link *l, const struct u4n_tx_plan *plan
 	return u4n_tx_room(l) >= (int)(1 + plan->bodies) + reserve;
 }
 
-static void u4n_tx_unmap(struct u4n_link *l, const struct u4n_tx_frame *tf)
-{
-	struct device *dev = u4n_ring_dma_dev(l);
-
-	if (tf->map == U4N_MAP_SINGLE)
-		dma_unmap_single(dev, tf->frame.buffer_phy, tf->len,
-				 DMA_TO_DEVICE);
-	else if (tf->map == U4N_MAP_PAGE)
-		dma_unmap_page(dev, tf->frame.buffer_phy, tf->len,
-			       DMA_TO_DEVICE);
-}
-
 /* Forget the frame at the tail. Its skb, if any, goes to @done. */
-static void u4n_tx_complete(struct u4n_link *l, struct sk_buff_head *done)
+static unsigned int u4n_tx_complete(struct u4n_link *l,
+				    struct sk_buff_head *done)
 {
 	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.tail++);
+	unsigned int bytes = tf->bytes;
 
 	trace_u4n_tx_frame_done(l->ndev, true, tf - l->tx.frames, &tf->frame,
 				U4N_DROP_NONE);
@@ -85,12 +63,21 @@ static void u4n_tx_complete(struct u4n_link *l, struct sk_buff_head *done)
 	if (tf->skb)
 		__skb_queue_tail(done, tf->skb);
 	tf->skb = NULL;
+	tf->bytes = 0;
+	return bytes;
 }
 
 static void u4n_tx_reap(struct u4n_link *l, struct sk_buff_head *done)
 {
-	while (l->tx.tail != l->tx.head && u4n_ring_poll_tx(l))
-		u4n_tx_complete(l, done);
+	unsigned int packets = 0, bytes = 0, n;
+
+	while (l->tx.tail != l->tx.head && u4n_ring_poll_tx(l)) {
+		n = u4n_tx_complete(l, done);
+		bytes += n;
+		packets += !!n;
+	}
+	if (packets)
+		netdev_completed_queue(l->ndev, packets, bytes);
 }
 
 /* Free outside of the lock: destructors belong to others */
@@ -149,7 +136,17 @@ static void u4n_tx_post(struct u4n_link *l, enum u4n_pdf pdf, unsigned int size)
 	trace_u4n_tx_frame(l->ndev, true, tf - l->tx.frames, &tf->frame,
 			   U4N_DROP_NONE);
 	l->tx.credit.sent++;
+	l->tx.kick_due = true;
 	u4n_ring_post_tx(l, &tf->frame);
+}
+
+/* Have the ring send what was posted */
+static void u4n_tx_kick(struct u4n_link *l)
+{
+	if (!l->tx.kick_due)
+		return;
+	l->tx.kick_due = false;
+	u4n_ring_kick_tx(l);
 }
 
 /* Post a frame whose contents are in the slot */
@@ -158,117 +155,10 @@ static void u4n_tx_post_slot(struct u4n_link *l, enum u4n_pdf pdf,
 {
 	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head);
 
-	tf->map = U4N_MAP_SLOT;
 	tf->frame.buffer_phy = tf->slot_dma;
 	dma_sync_single_for_device(u4n_ring_dma_dev(l), tf->slot_dma, size,
 				   DMA_TO_DEVICE);
 	u4n_tx_post(l, pdf, size);
-}
-
-/*
- * Decide what of a packet is copied and what is not. Data in the linear part
- * that does not fill a frame is copied with the headers, which saves the frame.
- */
-static void u4n_tx_plan(const struct sk_buff *skb, struct u4n_tx_plan *plan)
-{
-	const struct skb_shared_info *shinfo = skb_shinfo(skb);
-	unsigned int headlen = skb_headlen(skb);
-	unsigned int i, rest;
-
-	plan->bodies = 0;
-	plan->inl = skb->len;
-	if (skb->len <= U4N_INLINE_MAX)
-		return;
-
-	plan->inl = headlen;
-	if (headlen > U4N_INLINE_HDR) {
-		rest = (headlen - U4N_INLINE_HDR) % U4N_FRAME_SIZE;
-		plan->inl = U4N_INLINE_HDR;
-		if (rest <= U4N_INLINE_MAX - U4N_INLINE_HDR)
-			plan->inl += rest;
-		plan->bodies = DIV_ROUND_UP(headlen - plan->inl,
-					    U4N_FRAME_SIZE);
-	}
-	for (i = 0; i < shinfo->nr_frags; i++)
-		plan->bodies += DIV_ROUND_UP(skb_frag_size(&shinfo->frags[i]),
-					     U4N_FRAME_SIZE);
-}
-
-/* Make a plan that the protocol allows, at the price of a copy if need be */
-static int u4n_tx_prepare(struct u4n_link *l, struct sk_buff *skb,
-			  struct u4n_tx_plan *plan)
-{
-	if (skb->len < ETH_HLEN || skb->len > U4N_MAX_PACKET ||
-	    !pskb_may_pull(skb, ETH_HLEN)) {
-		u4n_tx_count(l, U4N_TX_DROP_SIZE, 1);
-		return -EMSGSIZE;
-	}
-
-	u4n_tx_plan(skb, plan);
-	if (plan->bodies <= U4N_MAX_BODIES && !skb_has_frag_list(skb))
-		return 0;
-
-	u4n_tx_count(l, U4N_TX_LINEARIZED, 1);
-	if (skb_linearize(skb)) {
-		u4n_tx_count(l, U4N_TX_DROP_NOMEM, 1);
-		return -ENOMEM;
-	}
-	u4n_tx_plan(skb, plan);
-	return 0;
-}
-
-static int u4n_tx_map_one(struct u4n_link *l, struct u4n_tx_frame *tf,
-			  struct sk_buff *skb, const skb_frag_t *frag,
-			  unsigned int offset, unsigned int len)
-{
-	struct device *dev = u4n_ring_dma_dev(l);
-	dma_addr_t dma;
-
-	if (frag)
-		dma = skb_frag_dma_map(dev, frag, offset, len, DMA_TO_DEVICE);
-	else
-		dma = dma_map_single(dev, skb->data + offset, len,
-				     DMA_TO_DEVICE);
-	if (dma_mapping_error(dev, dma))
-		return -ENOMEM;
-
-	tf->map = frag ? U4N_MAP_PAGE : U4N_MAP_SINGLE;
-	tf->frame.buffer_phy = dma;
-	tf->len = len;
-	return 0;
-}
-
-/* Map everything behind the first @inl bytes, into the frames after the head */
-static int u4n_tx_map(struct u4n_link *l, struct sk_buff *skb, unsigned int inl)
-{
-	const skb_frag_t *frag = NULL;
-	unsigned int end = skb_headlen(skb);
-	unsigned int offset = inl;
-	unsigned int nr_frag = 0;
-	u32 next = l->tx.head + 1;
-	unsigned int len;
-
-	for (;;) {
-		if (offset == end) {
-			if (nr_frag == skb_shinfo(skb)->nr_frags)
-				return 0;
-			frag = &skb_shinfo(skb)->frags[nr_frag++];
-			end = skb_frag_size(frag);
-			offset = 0;
-			continue;
-		}
-		len = min(end - offset, U4N_FRAME_SIZE);
-		if (u4n_tx_map_one(l, u4n_tx_frame(l, next), skb, frag, offset,
-				   len))
-			break;
-		offset += len;
-		next++;
-	}
-
-	while (--next != l->tx.head)
-		u4n_tx_unmap(l, u4n_tx_frame(l, next));
-	u4n_tx_count(l, U4N_TX_DROP_MAP, 1);
-	return -ENOMEM;
 }
 
 /*
@@ -279,6 +169,7 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 			 const struct u4n_tx_plan *plan)
 {
 	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head);
+	struct u4n_tx_frame *last;
 	struct u4n_head head = {
 		.type = type,
 		.bodies = plan->bodies,
@@ -288,12 +179,13 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 		.limit = u4n_credit_rx_limit(&l->rx.credit),
 		.seq = l->tx.seq,
 		.len = skb->len,
+		.meta = plan->meta,
 	};
 	unsigned int i;
 	int ret;
 
 	if (plan->bodies) {
-		ret = u4n_tx_map(l, skb, plan->inl);
+		ret = u4n_tx_map(l, skb, plan);
 		if (ret)
 			return ret;
 	}
@@ -303,7 +195,13 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	skb_copy_bits(skb, 0, tf->slot + U4N_HEAD_SIZE, plan->inl);
 
 	/* before the last frame is posted */
-	u4n_tx_frame(l, l->tx.head + plan->bodies)->skb = skb;
+	last = u4n_tx_frame(l, l->tx.head + plan->bodies);
+	last->skb = skb;
+	if (type == U4N_HEAD_ETH) {
+		last->bytes = skb->len;
+		netdev_sent_queue(l->ndev, skb->len);
+	}
+	skb_tx_timestamp(skb);
 	WRITE_ONCE(l->tx.told, head.limit);
 	l->tx.seq++;
 	trace_u4n_tx_skb(l->ndev, skb, type);
@@ -340,8 +238,10 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
  */
 netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev)
 {
+	struct netdev_queue *queue = netdev_get_tx_queue(ndev, 0);
 	struct u4n_link *l = netdev_priv(ndev);
 	netdev_tx_t ret = NETDEV_TX_OK;
+	struct sk_buff *bad = NULL;
 	struct u4n_tx_plan plan;
 	struct sk_buff_head done;
 
@@ -350,31 +250,26 @@ netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev)
 
 	if (unlikely(!l->tx.open)) {
 		u4n_tx_count(l, U4N_TX_DROP_DOWN, 1);
-		goto drop;
+		bad = skb;
+		goto unlock;
 	}
 	if (l->tx.head - l->tx.tail >= U4N_TX_REAP_BATCH)
 		u4n_tx_reap(l, &done);
-	if (u4n_tx_prepare(l, skb, &plan))
-		goto drop;
-	if (unlikely(!u4n_tx_fits(l, &plan))) {
-		u4n_tx_maybe_stop(l, &done);
+	if (u4n_tx_prepare(l, skb, U4N_HEAD_ETH, &plan))
+		bad = skb;
+	else if (unlikely(!u4n_tx_fits(l, &plan)))
 		ret = NETDEV_TX_BUSY;
-		goto unlock;
-	}
-	if (u4n_tx_packet(l, skb, U4N_HEAD_ETH, &plan))
-		goto drop;
-	u4n_ring_kick_tx(l);
+	else if (u4n_tx_packet(l, skb, U4N_HEAD_ETH, &plan))
+		bad = skb;
 	u4n_tx_maybe_stop(l, &done);
+	if (!netdev_xmit_more() || netif_xmit_stopped(queue))
+		u4n_tx_kick(l);
 unlock:
 	spin_unlock(&l->tx.lock);
 	u4n_tx_free_skbs(&done, 0);
+	if (bad)
+		dev_kfree_skb_any(bad);
 	return ret;
-
-drop:
-	spin_unlock(&l->tx.lock);
-	u4n_tx_free_skbs(&done, 0);
-	dev_kfree_skb_any(skb);
-	return NETDEV_TX_OK;
 }
 
 /* Put the Ethernet header in front of a packet that starts with its IP header */
@@ -425,7 +320,7 @@ int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb)
 
 	ret = u4n_tx_roce_header(l, skb);
 	if (!ret)
-		ret = u4n_tx_prepare(l, skb, &plan);
+		ret = u4n_tx_prepare(l, skb, U4N_HEAD_ROCE, &plan);
 	if (ret)
 		goto drop;
 
@@ -445,7 +340,7 @@ int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb)
 	ret = u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan);
 	if (ret)
 		goto drop;
-	u4n_ring_kick_tx(l);
+	u4n_tx_kick(l);
 	u4n_tx_maybe_stop(l, &done);
 unlock:
 	spin_unlock_bh(&l->tx.lock);
@@ -463,12 +358,11 @@ drop:
 static void u4n_tx_flush_roce(struct u4n_link *l, int share,
 			      struct sk_buff_head *bad)
 {
-	struct u4n_tx_plan plan;
-	u32 head = l->tx.head;
+	struct u4n_tx_plan plan = { .need = ETH_HLEN };
 	struct sk_buff *skb;
 
 	while ((skb = skb_peek(&l->tx.roce))) {
-		u4n_tx_plan(skb, &plan);
+		u4n_tx_plan(l, skb, &plan);
 		if (share <= 0 || !u4n_tx_fits(l, &plan))
 			break;
 		share -= 1 + plan.bodies;
@@ -476,8 +370,6 @@ static void u4n_tx_flush_roce(struct u4n_link *l, int share,
 		if (u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan))
 			__skb_queue_tail(bad, skb);
 	}
-	if (l->tx.head != head)
-		u4n_ring_kick_tx(l);
 }
 
 /*
@@ -518,7 +410,8 @@ bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force)
 	__skb_queue_head_init(&done);
 	spin_lock_bh(&l->tx.lock);
 
-	space = U4N_RING_SIZE - 1 - (l->tx.head - l->tx.tail);
+	/* the ring's size, whatever window packets have */
+	space = l->tx.size - 1 - (l->tx.head - l->tx.tail);
 	credit = u4n_credit_tx_avail(&l->tx.credit);
 	if (!l->tx.running || !space)
 		goto unlock;
@@ -534,7 +427,7 @@ bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force)
 	size = u4n_ctl_build(u4n_tx_frame(l, l->tx.head)->slot, ctl);
 	WRITE_ONCE(l->tx.told, ctl->limit);
 	u4n_tx_post_slot(l, U4N_PDF_CONTROL, size);
-	u4n_ring_kick_tx(l);
+	u4n_tx_kick(l);
 
 	u4n_tx_count(l, U4N_TX_FRAMES, 1);
 	u4n_tx_count(l, U4N_TX_CONTROL, 1);
@@ -579,6 +472,7 @@ void u4n_tx_poll(struct u4n_link *l, int budget)
 		broken = !u4n_credit_tx_update(&l->tx.credit, l->rx.tx_limit);
 		if (l->tx.open)
 			u4n_tx_resume(l, &done);
+		u4n_tx_kick(l);
 		u4n_tx_arm_timer(l);
 	}
 	spin_unlock(&l->tx.lock);
@@ -593,14 +487,17 @@ void u4n_tx_poll(struct u4n_link *l, int budget)
  * @l: the link, whose rings run
  * @window: frames that the peer keeps posted
  * @gen: our generation
+ * @caps: the peer's capabilities
  */
-void u4n_tx_start(struct u4n_link *l, u32 window, u16 gen)
+void u4n_tx_start(struct u4n_link *l, u32 window, u16 gen, u32 caps)
 {
 	spin_lock_bh(&l->tx.lock);
 	u4n_credit_tx_init(&l->tx.credit, window);
 	l->tx.told = u4n_credit_rx_limit(&l->rx.credit);
 	l->tx.gen = gen;
 	l->tx.seq = 0;
+	l->tx.caps = caps;
+	l->tx.window = l->tx.size - 1;
 	l->tx.running = true;
 	spin_unlock_bh(&l->tx.lock);
 }
@@ -649,8 +546,10 @@ void u4n_tx_flush(struct u4n_link *l)
 	spin_lock_bh(&l->tx.lock);
 	while (l->tx.tail != l->tx.head)
 		u4n_tx_complete(l, &done);
+	netdev_reset_queue(l->ndev);
 	l->tx.head = 0;
 	l->tx.tail = 0;
+	l->tx.kick_due = false;
 	l->tx.timer_armed = false;
 	spin_unlock_bh(&l->tx.lock);
 	__skb_queue_purge(&done);
@@ -670,11 +569,11 @@ int u4n_tx_alloc(struct u4n_link *l)
 
 	hrtimer_setup(&l->tx.timer, u4n_tx_timer, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
-	l->tx.frames = kvcalloc(U4N_RING_SIZE, sizeof(*tf), GFP_KERNEL);
+	l->tx.frames = kvcalloc(l->tx.size, sizeof(*tf), GFP_KERNEL);
 	if (!l->tx.frames)
 		return -ENOMEM;
 
-	for (i = 0; i < U4N_RING_SIZE; i++) {
+	for (i = 0; i < l->tx.size; i++) {
 		tf = &l->tx.frames[i];
 		tf->slot = kmalloc(U4N_SLOT_SIZE, GFP_KERNEL);
 		if (!tf->slot)
@@ -704,7 +603,7 @@ void u4n_tx_free(struct u4n_link *l)
 	struct u4n_tx_frame *tf;
 	unsigned int i;
 
-	for (i = 0; i < U4N_RING_SIZE; i++) {
+	for (i = 0; i < l->tx.size; i++) {
 		tf = &l->tx.frames[i];
 		if (!tf->slot)
 			break;

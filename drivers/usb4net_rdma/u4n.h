@@ -22,8 +22,10 @@
 struct roce_link;
 struct u4n_gids;
 
-#define U4N_RING_SIZE		512U		/* power of two */
-#define U4N_RX_WINDOW		(U4N_RING_SIZE - 1)
+/* Descriptors of a ring, powers of two. One of them is never used. */
+#define U4N_RING_SIZE		512U
+#define U4N_RING_MIN		64U
+#define U4N_RING_MAX		4096U
 
 /* Frames and credits that bulk may not use up */
 #define U4N_RESERVE_CTL		4U		/* kept for CONTROL frames */
@@ -34,6 +36,11 @@ struct u4n_gids;
 #define U4N_SLOT_SIZE		2048U		/* HEAD frames that we send */
 #define U4N_INLINE_MAX		(U4N_SLOT_SIZE - U4N_HEAD_SIZE)
 #define U4N_INLINE_HDR		256U		/* linear data copied from large packets */
+#define U4N_TX_COPYBREAK	U4N_INLINE_MAX	/* packets copied as a whole */
+#define U4N_TX_COPYBREAK_MAX	U4N_INLINE_MAX
+#define U4N_RX_COPYBREAK	U4N_SLOT_SIZE	/* bytes copied from a HEAD frame */
+#define U4N_RX_COPYBREAK_MIN	U4N_INLINE_HDR
+#define U4N_RX_COPYBREAK_MAX	U4N_FRAME_SIZE
 #define U4N_ROCE_QUEUE_MAX	1024U		/* packets waiting for credits */
 
 /**
@@ -111,6 +118,7 @@ enum u4n_hs_state {
  * @deadline: next keepalive
  * @xd_id: number of the last request
  * @in_hopid: HopID allocated for reception, 0 if none
+ * @tell: a keepalive is to be sent at once, it has news
  * @rings_up: rings are running and paths are open
  * @version_logged: it was said that there is no common version
  * @mtu_logged: MTU of the peer that was said to differ
@@ -139,6 +147,7 @@ struct u4n_hs {
 	unsigned long deadline;
 	u32 xd_id;
 	int in_hopid;
+	bool tell;
 	bool rings_up;
 	bool version_logged;
 	u32 mtu_logged;
@@ -148,27 +157,39 @@ struct u4n_hs {
 	u64 sessions;
 };
 
-/* Memory behind a frame that has been sent */
+#define U4N_CAPS	(U4N_CAP_ROCE | U4N_CAP_CSUM | U4N_CAP_GSO | \
+			 (U4N_HAVE_TUNNEL ? U4N_CAP_TUNNEL : 0))
+
+/* Memory that ends with a frame that has been sent */
 enum u4n_map {
-	U4N_MAP_SLOT,		/* the frame's own slot */
+	U4N_MAP_NONE,		/* does not end yet, or the frame's own slot */
 	U4N_MAP_SINGLE,		/* linear part of an skb */
 	U4N_MAP_PAGE,		/* fragment of an skb */
+	U4N_MAP_COPY,		/* page of ours */
 };
 
 /**
  * struct u4n_tx_frame - a descriptor of the transmit ring
  * @frame: what the ring sees
  * @skb: packet that ends with this frame, or NULL
- * @map: what @frame.buffer_phy is
- * @len: length of the mapping
+ * @bytes: its length if the stack's queue accounts for it, else 0
+ * @len: length of a BODY frame
+ * @map: what is to be unmapped after this frame
+ * @map_len: its length
+ * @map_dma: its address
+ * @copy: %U4N_MAP_COPY: the page
  * @slot: memory for HEAD and CONTROL frames, mapped for good
  * @slot_dma: its address
  */
 struct u4n_tx_frame {
 	struct ring_frame frame;
 	struct sk_buff *skb;
-	enum u4n_map map;
+	u32 bytes;
 	u16 len;
+	enum u4n_map map;
+	u32 map_len;
+	dma_addr_t map_dma;
+	struct page *copy;
 	void *slot;
 	dma_addr_t slot_dma;
 };
@@ -177,7 +198,7 @@ struct u4n_tx_frame {
 enum u4n_tx_counter {
 	U4N_TX_FRAMES,
 	U4N_TX_INLINE,
-	U4N_TX_LINEARIZED,
+	U4N_TX_PACKED,
 	U4N_TX_CONTROL,
 	U4N_TX_CREDITS,
 	U4N_TX_FORCED,
@@ -185,6 +206,7 @@ enum u4n_tx_counter {
 	U4N_TX_REAP_TIMER,
 	U4N_TX_DROP_DOWN,
 	U4N_TX_DROP_SIZE,
+	U4N_TX_DROP_META,
 	U4N_TX_DROP_NOMEM,
 	U4N_TX_DROP_MAP,
 	U4N_TX_ROCE_PACKETS,
@@ -200,11 +222,16 @@ enum u4n_tx_counter {
  * @lock: protects all members. Taken in process and softirq context, inside of
  *	the network device's own transmit lock.
  * @ring: the ring
- * @frames: its descriptors, %U4N_RING_SIZE
+ * @size: number of its descriptors
+ * @window: frames that may be in it, less than @size
+ * @frames: its descriptors
+ * @copybreak: packets up to this length are copied as a whole
  * @head: next to be used, free running
  * @tail: next to be completed, free running
+ * @kick_due: the ring has not been told of the last frames
  * @running: CONTROL frames may be sent
  * @open: packets may be sent
+ * @caps: what the peer understands, U4N_CAP_*. May be read without the lock.
  * @gen: generation in what we send
  * @seq: next packet
  * @credit: what the peer lets us send
@@ -220,11 +247,16 @@ enum u4n_tx_counter {
 struct u4n_tx {
 	spinlock_t lock;	/* all of the below */
 	struct u4n_ring ring;
+	unsigned int size;
+	unsigned int window;
 	struct u4n_tx_frame *frames;
+	u32 copybreak;
 	u32 head;
 	u32 tail;
+	bool kick_due;
 	bool running;
 	bool open;
+	u32 caps;
 	u16 gen;
 	u32 seq;
 	struct u4n_credit_tx credit;
@@ -265,17 +297,22 @@ enum u4n_rx_counter {
 /**
  * struct u4n_rx - receive side, NAPI's own while a session lives
  * @ring: the ring
- * @frames: its descriptors, %U4N_RING_SIZE
+ * @size: number of its descriptors
+ * @frames: its descriptors
+ * @copybreak: bytes of a HEAD frame that are copied; if there are more, its page
+ *	goes to the stack
  * @pool: pages
  * @masked: the ring's interrupt is masked until we have polled (bit 0)
  * @stopped: session is broken, everything is dropped
  * @gen: generation that frames must carry
  * @cookie: our cookie, which probes must carry
+ * @posted: buffers of which the ring has not been told
  * @credit: what we let the peer send
  * @tx_limit: what the peer lets us send
  * @seq: next packet expected
  * @skb: packet whose BODY frames have not all come
  * @type: its &enum u4n_head_type
+ * @meta: its metadata
  * @bodies: BODY frames to come
  * @left: bytes to come
  * @last: time of the last HEAD or CONTROL frame, jiffies
@@ -292,17 +329,21 @@ enum u4n_rx_counter {
  */
 struct u4n_rx {
 	struct u4n_ring ring;
+	unsigned int size;
 	struct u4n_rx_frame *frames;
+	u32 copybreak;
 	struct page_pool *pool;
 	unsigned long masked;
 	bool stopped;
 	u16 gen;
 	u32 cookie;
+	unsigned int posted;
 	struct u4n_credit_rx credit;
 	u32 tx_limit;
 	u32 seq;
 	struct sk_buff *skb;
 	u8 type;
+	struct u4n_meta meta;
 	u8 bodies;
 	u32 left;
 	unsigned long last;
@@ -422,6 +463,7 @@ void u4n_hs_setup(struct u4n_link *l);
 void u4n_hs_start(struct u4n_link *l);
 void u4n_hs_stop(struct u4n_link *l);
 void u4n_hs_kick(struct u4n_link *l);
+void u4n_hs_tell(struct u4n_link *l);
 void u4n_hs_end(struct u4n_link *l, enum u4n_reason reason);
 void u4n_hs_probe_acked(struct u4n_link *l);
 enum u4n_xd_status u4n_hs_rx_hello(struct u4n_link *l,
@@ -436,7 +478,7 @@ const char *u4n_hs_state_text(enum u4n_hs_state state);
 /* tx.c */
 int u4n_tx_alloc(struct u4n_link *l);
 void u4n_tx_free(struct u4n_link *l);
-void u4n_tx_start(struct u4n_link *l, u32 window, u16 gen);
+void u4n_tx_start(struct u4n_link *l, u32 window, u16 gen, u32 caps);
 void u4n_tx_open(struct u4n_link *l);
 void u4n_tx_close(struct u4n_link *l);
 void u4n_tx_flush(struct u4n_link *l);
@@ -445,6 +487,40 @@ int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb);
 bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force);
 void u4n_tx_poll(struct u4n_link *l, int budget);
 bool u4n_tx_owes_credit(struct u4n_link *l);
+
+/* txmap.c */
+
+/**
+ * struct u4n_tx_plan - how a packet becomes frames
+ * @meta: metadata
+ * @need: bytes that must be in the HEAD frame
+ * @inl: bytes that are copied into the HEAD frame
+ * @bodies: number of BODY frames
+ * @packed: pieces are copied together to save frames
+ */
+struct u4n_tx_plan {
+	struct u4n_meta meta;
+	unsigned int need;
+	unsigned int inl;
+	unsigned int bodies;
+	bool packed;
+};
+
+int u4n_tx_prepare(struct u4n_link *l, struct sk_buff *skb, u8 type,
+		   struct u4n_tx_plan *plan);
+void u4n_tx_plan(struct u4n_link *l, const struct sk_buff *skb,
+		 struct u4n_tx_plan *plan);
+int u4n_tx_map(struct u4n_link *l, const struct sk_buff *skb,
+	       const struct u4n_tx_plan *plan);
+void u4n_tx_unmap(struct u4n_link *l, struct u4n_tx_frame *tf);
+
+/* meta.c */
+netdev_features_t u4n_meta_features(struct sk_buff *skb,
+				    struct net_device *ndev,
+				    netdev_features_t features);
+int u4n_meta_from_skb(struct sk_buff *skb, u32 caps, struct u4n_meta *m);
+enum u4n_drop u4n_meta_to_skb(struct sk_buff *skb, const struct u4n_meta *m,
+			      bool rxcsum);
 
 /* rx.c */
 int u4n_rx_alloc(struct u4n_link *l);
@@ -473,6 +549,11 @@ void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl);
 void u4n_roce_rcv_gids_ack(struct u4n_link *l, u32 version);
 u32 u4n_roce_remote_version(struct u4n_link *l);
 void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb);
+
+static inline struct u4n_tx_frame *u4n_tx_frame(struct u4n_link *l, u32 index)
+{
+	return &l->tx.frames[index & (l->tx.size - 1)];
+}
 
 /* Adapter of our router that the cable is at */
 static inline unsigned int u4n_link_port(const struct u4n_link *l)

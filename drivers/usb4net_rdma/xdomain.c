@@ -48,9 +48,9 @@ static void u4n_xd_fill(struct u4n_link *l, struct u4n_xd_msg *msg, u32 type,
 	msg->id = id;
 	msg->versions = U4N_VERSION_MAX << 16 | U4N_VERSION_MIN;
 	msg->hopid = l->out_hopid;
-	msg->window = U4N_RX_WINDOW;
+	msg->window = l->rx.size - 1;
 	msg->mtu = READ_ONCE(l->ndev->mtu);
-	msg->caps = U4N_CAP_ROCE;
+	msg->caps = U4N_CAPS;
 	msg->mac_hi = get_unaligned_be32(l->ndev->dev_addr);
 	msg->mac_lo = get_unaligned_be16(l->ndev->dev_addr + 4) << 16;
 	msg->limits = U4N_MAX_BODIES;
