@@ -102,6 +102,37 @@ traffic()
 	check "$1: ping" ping_ok a "$B_IP" 56 -c 5 -i 0.2
 	check "$1: ping of 1472 bytes, IPv6" ping_ok b "$A_IP6" 1452
 	check "$1: iperf3" iperf b -n 1M
+	check "$1: full frames, every byte verified" full_frames
+}
+
+# Packets of many frames, which are full ones but for the last: datagrams there
+# and back, and a stream each way.
+full_frames()
+{
+	local side rc=0 check="python3 /usb4net/selftests/netcheck.py"
+
+	for side in a b; do
+		on $side ip link set "$(dev_of $side)" mtu 65500 || return
+	done
+	# shellcheck disable=SC2086 # words
+	between b 18700 $check serve "$B_IP" -- \
+		$check client "$B_IP" 7 500000 4056 4057 8140 60000 || rc=$?
+	for side in a b; do
+		on $side ip link set "$(dev_of $side)" mtu 1500 || rc=$?
+	done
+	return $rc
+}
+
+# TCP sends again what arrives damaged, and only counts it.
+no_bad_checksums()
+{
+	local side bad
+
+	for side in a b; do
+		bad=$(on $side nstat -asz '*InCsumErrors' | grep -v ' 0 ')
+		echo "$side: $bad"
+		! grep -q InCsumErrors <<< "$bad" || return
+	done
 }
 
 rdma_traffic()
@@ -242,8 +273,8 @@ no_losses()
 
 ktap_print_header
 case $FIDELITY in
-gen4) ktap_set_plan 48 ;;
-*) ktap_set_plan 16 ;;
+gen4) ktap_set_plan 51 ;;
+*) ktap_set_plan 18 ;;
 esac
 
 check "thunderbolt loads" mod_load thunderbolt
@@ -277,6 +308,7 @@ if [ "$FIDELITY" = gen4 ]; then
 	stream
 fi
 check "no frame lost to a full ring" no_losses
+check "no packet with a wrong checksum" no_bad_checksums
 check "only modules of the distribution" \
 	sh -c '! grep -l O /sys/module/*/taint'
 ktap_finished
