@@ -63,8 +63,12 @@ interrupted()
 	}
 	kill -INT -- "-$pid"
 	wait "$pid"
-	sleep 1
-	! processes int
+	for _ in $(seq 50); do
+		[ -n "$(processes int)" ] || return 0
+		sleep 0.1
+	done
+	processes int
+	return 1
 }
 
 mkdir -p "$logs"
