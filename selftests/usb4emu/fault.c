@@ -227,6 +227,33 @@ bool emu_fault_xd(struct emu_router *rt, enum emu_fault kind)
 	return emu_fault_at(rt, kind, EMU_FAULT_ANY, EMU_FAULT_ANY);
 }
 
+/* Every rule whose number is in the packet applies, to the first such dword. */
+void emu_fault_xd_replace(struct emu_router *rt, u32 *dw, u32 n)
+{
+	const u32 what[EMU_NR_FILTERS] = {
+		rt->nr, EMU_FAULT_ANY, EMU_FAULT_ANY, EMU_FAULT_ANY, EMU_FAULT_ANY
+	};
+	struct emu_faults *faults = &rt->e->faults;
+	u32 i, at;
+
+	if (!(faults->active & BIT(EMU_FAULT_XD_REPLACE)))
+		return;
+	for (i = 0; i < EMU_FAULT_RULES; i++) {
+		struct emu_fault_rule *rule = &faults->rule[i];
+
+		if (!rule->id || rule->kind != EMU_FAULT_XD_REPLACE ||
+		    !emu_rule_matches(rule, what, EMU_FAULT_ANY))
+			continue;
+		for (at = 0; at < n && dw[at] != rule->val[EMU_WORD_FIND]; at++)
+			;
+		if (at == n || !emu_rule_fires(faults, rule))
+			continue;
+		dw[at] = rule->val[EMU_WORD_SET];
+		rule->done++;
+		rt->stats.faults[EMU_FAULT_XD_REPLACE]++;
+	}
+}
+
 bool emu_fault_event_drop(struct emu_router *rt)
 {
 	return emu_fault_at(rt, EMU_FAULT_EVENT_DROP, EMU_FAULT_ANY, EMU_FAULT_ANY);

@@ -36,6 +36,7 @@ enum emu_fault {
 	EMU_FAULT_XD_DROP,
 	EMU_FAULT_XD_DUP,
 	EMU_FAULT_XD_UNPLUG,
+	EMU_FAULT_XD_REPLACE,
 	EMU_NR_FAULTS
 };
 
@@ -62,6 +63,7 @@ enum emu_fault_word {
 	EMU_WORD_SET,
 	EMU_WORD_ADD,
 	EMU_WORD_XOR,
+	EMU_WORD_FIND,
 	EMU_NR_WORDS
 };
 
@@ -138,6 +140,7 @@ bool emu_fault_irq_drop(struct emu_router *rt, u32 ring);
 u64 emu_fault_irq_delay(struct emu_router *rt, u32 ring);
 bool emu_fault_event_drop(struct emu_router *rt);
 bool emu_fault_xd(struct emu_router *rt, enum emu_fault kind);
+void emu_fault_xd_replace(struct emu_router *rt, u32 *dw, u32 n);
 void emu_fault_pull(struct emu_router *rt, u32 port);
 u64 emu_fault_timers(struct emu *e, u64 now);
 void emu_fault_changed(struct emu *e);

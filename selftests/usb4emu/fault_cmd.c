@@ -35,6 +35,7 @@ static const struct emu_fault_kind {
 	[EMU_FAULT_XD_DROP] = { "xd-drop", "XDomain packets are lost" },
 	[EMU_FAULT_XD_DUP] = { "xd-dup", "XDomain packets come twice" },
 	[EMU_FAULT_XD_UNPLUG] = { "xd-unplug", "the cable is pulled behind this packet" },
+	[EMU_FAULT_XD_REPLACE] = { "xd-replace", "a dword of an XDomain packet changes" },
 };
 
 /**
@@ -65,9 +66,11 @@ static const struct emu_fault_wordspec {
 	[EMU_WORD_LEN] = { "len", BIT(EMU_FAULT_TRUNCATE), 1, DESC_MAX_FRAME - 1 },
 	[EMU_WORD_OFFSET] = { "offset", BIT(EMU_FAULT_CORRUPT), 0, DESC_MAX_FRAME - 1 },
 	[EMU_WORD_SIZE] = { "size", BIT(EMU_FAULT_CORRUPT), 1, 4 },
-	[EMU_WORD_SET] = { "set", BIT(EMU_FAULT_CORRUPT), 0, EMU_MAX_VALUE },
+	[EMU_WORD_SET] = { "set", BIT(EMU_FAULT_CORRUPT) | BIT(EMU_FAULT_XD_REPLACE), 0,
+			   EMU_MAX_VALUE },
 	[EMU_WORD_ADD] = { "add", BIT(EMU_FAULT_CORRUPT), 0, EMU_MAX_VALUE },
 	[EMU_WORD_XOR] = { "xor", BIT(EMU_FAULT_CORRUPT), 0, EMU_MAX_VALUE },
+	[EMU_WORD_FIND] = { "find", BIT(EMU_FAULT_XD_REPLACE), 0, EMU_MAX_VALUE },
 };
 
 const char *emu_fault_name(u32 kind)
@@ -104,6 +107,9 @@ static const char *emu_rule_parse(struct emu *e, struct emu_fault_rule *rule, u3
 	if ((emu_fault_words[EMU_WORD_US].kinds & BIT(rule->kind)) &&
 	    !(rule->given & BIT(EMU_WORD_US)))
 		return "this fault needs a time: us N";
+	if (rule->kind == EMU_FAULT_XD_REPLACE &&
+	    (!(rule->given & BIT(EMU_WORD_FIND)) || !(rule->given & BIT(EMU_WORD_SET))))
+		return "this fault needs two numbers: find N set N";
 	return NULL;
 }
 

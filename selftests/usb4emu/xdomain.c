@@ -34,6 +34,7 @@ void emu_xdomain_forward(struct emu_router *rt, u32 type, u32 *dw, u32 n)
 		emu_fault_pull(rt, port);
 	if (emu_fault_xd(rt, EMU_FAULT_XD_DROP))
 		return;
+	emu_fault_xd_replace(rt, dw + 3, n - 3);
 	emu_ctl_send(peer, type, dw, n);
 	if (emu_fault_xd(rt, EMU_FAULT_XD_DUP))
 		emu_ctl_send(peer, type, dw, n);

@@ -17,6 +17,7 @@ static const char *const fuzz_words[] = {
 	"for", "us", "above", "len", "offset", "size", "set", "add", "xor", "list", "off", "seed",
 	"help", "hops", "plug", "link", "gen", "width", "stats", "status", "verbose",
 	"0", "1", "2", "3", "4", "8", "16", "64", "4095", "4294967295", "0.1", "1.1", "1.3",
+	"xd-replace", "find",
 };
 
 static u64 fuzz_base(u32 r, bool rx)

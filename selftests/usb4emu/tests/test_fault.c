@@ -422,6 +422,33 @@ static void fault_concerns_xdomain(void)
 	bed_stop();
 }
 
+/* Dword 3 of what host 0 sends, as it arrives */
+static u32 fault_xd_dword(u32 val)
+{
+	u32 req[4] = { 0, 1, 1, val };
+	u32 dw[CTL_MAX_DWORDS] = { 0 }, n = 0;
+
+	host_ctl_send(&hosts[0], CTL_XDOMAIN_REQ, req, 4);
+	check(host_ctl_receive(&hosts[1], dw, &n, 0));
+	return dw[3];
+}
+
+static void fault_replaces_in_xdomain(void)
+{
+	u32 dw[CTL_MAX_DWORDS], n;
+
+	fault_start();
+	while (host_ctl_receive(&hosts[1], dw, &n, 0))
+		;
+	check(strstr(bed_cmd_error("fault xd-replace find 2"), "find N set N"));
+	bed_cmd("fault xd-replace router 0 find 2 set 77 count 1");
+	/* neither the header's dwords nor another number */
+	check_eq(fault_xd_dword(1), 1);
+	check_eq(fault_xd_dword(2), 77);
+	check_eq(fault_xd_dword(2), 2);
+	bed_stop();
+}
+
 /* Tags as in a driver whose start tag is an end tag, too */
 static void fault_cuts_at_first_packet(void)
 {
@@ -475,5 +502,6 @@ TAP_GROUP(fault_tests,
 	  TAP_TEST(fault_loses_interrupts),
 	  TAP_TEST(fault_loses_plug_events),
 	  TAP_TEST(fault_concerns_xdomain),
+	  TAP_TEST(fault_replaces_in_xdomain),
 	  TAP_TEST(fault_cuts_at_first_packet),
 	  TAP_TEST(fault_limits_rings));
