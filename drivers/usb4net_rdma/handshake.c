@@ -408,6 +408,7 @@ static int u4n_hs_probe(struct u4n_link *l)
 	hs->deadline = jiffies;
 	hs->tx_stalled = 0;
 	hs->mtu_logged = 0;
+	hs->version_logged = false;
 	u4n_tx_open(l);
 	netif_carrier_on(l->ndev);
 	netdev_info(l->ndev, "link to %pUb is up, protocol version %u\n",
