@@ -53,7 +53,7 @@ watch_end()
 		cat "/tmp/carrier.${w#*:}"
 		ms=$(sed -n 's/^carrier after \([0-9]*\) ms$/\1/p' \
 			"/tmp/carrier.${w#*:}")
-		[ "${ms:-0}" -le $wait ] || wait=$ms
+		[ "${ms:-0}" -le "$wait" ] || wait=$ms
 	done
 	return $rc
 }
