@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The programs of perftest over the bypass, with events and polling. They
-# need a clock that goes on while the CPU works.
+# need a clock that goes on while the CPU works. On User Mode Linux two programs
+# that poll share one CPU, and each waits for the other one's time slice: the
+# long list takes minutes there, and longer on a busy machine.
 #
 # beds: uml qemu
 # topology: netns
-# timeout: 400
+# timeout: 900
 # uml-mode: real
 # runs: uml:smoke qemu:smoke
 # runs-long: uml qemu
