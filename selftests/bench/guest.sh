@@ -57,12 +57,9 @@ sets()
 	max)
 		echo 'send_lat/2 2000
 			send_lat/4096 600
-			send_lat/65536 48
 			send_stream/65536 160
-			write_stream/65536 160
 			read_stream/65536 160
-			tcp_stream 1024
-			tcp_rr/1 1000'
+			tcp_stream 1024'
 		;;
 	profile)
 		echo 'send_lat/2 2000
