@@ -86,14 +86,14 @@ def tables(results, left_out):
         print("\n".join(lines))
 
 
-def print_left_out(rows):
+def print_left_out(rows, what=""):
     """What is not in the tables, by reason, stack and metric."""
     groups = {}
     for row in rows:
         key = (row["reason"], row["stack"], row["metric"])
         groups.setdefault(key, []).append(f"{row['workload']} ({row['spread']:.0%})")
     for (reason, stack, metric), names in groups.items():
-        text = f"left out, {reason}: {stack} {metric}: " + ", ".join(names)
+        text = f"left out{what}, {reason}: {stack} {metric}: " + ", ".join(names)
         print(textwrap.fill(text, 100, subsequent_indent="    ", break_on_hyphens=False))
 
 
@@ -139,8 +139,9 @@ def main():
     if new.get("results_max"):
         print("\nThe same with -cpu max, where rep movsb and rep stosb count one for each byte:")
         tables(new["results_max"], new["left_out_max"])
+    print()
     print_left_out(new["left_out"])
-    print_left_out(new.get("left_out_max", []))
+    print_left_out(new.get("left_out_max", []), " with -cpu max")
     for text in new["failures"]:
         print(f"FAILED: {text}")
     bad = len(new["failures"])
