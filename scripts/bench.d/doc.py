@@ -94,12 +94,14 @@ def wall(build):
         return "``make bench-wall`` was not run."
     header = data.load(path)["header"]
     return (
-        "``make bench-wall``: the same workloads in real time, on one pinned processor;\n"
-        "medians over several boots, the spread is the whole range. Ratios of throughput\n"
-        "and of the cost of a byte count. Latency does not: system calls and wakeups cost\n"
-        "some microseconds in User Mode Linux, on every stack alike, which draws all\n"
-        "ratios towards one. The emulator runs in the guest's kernel and copies each\n"
-        "frame; the second table of rates takes its own time out.\n\n"
+        "``make bench-wall``: the same workloads in real time, on one pinned processor.\n"
+        "Medians over several boots, and the range of all of them; a boot counts with the\n"
+        "best of its runs, since whatever else the host does only takes time. The ratios of\n"
+        "throughput count. Those of latency do not: system calls and wakeups cost some\n"
+        "microseconds in User Mode Linux, on every stack alike, which draws all ratios\n"
+        "towards one. The emulator runs in the guest's kernel and copies each frame; the\n"
+        "second table of rates takes its own time out. What varies by more than\n"
+        f"{data.MAX_RANGE:.0%} from boot to boot is left out.\n\n"
         f"{described(header)}\n\n::\n\n{indent(tool('table.py', path))}"
     )
 

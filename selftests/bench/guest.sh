@@ -106,23 +106,23 @@ sets()
 			send_stream/65536 256'
 		;;
 	wall)
-		echo 'send_lat/2 10000
-			send_lat/4096 10000
-			send_lat/65536 2000
-			send_stream/65536 4000
-			send_stream/1048576 256
-			write_stream/65536 4000
-			write_stream/1048576 256
-			read_stream/65536 4000
-			read_stream/1048576 256
-			qps/1 32768
-			qps/16 32768
-			qps/256 16384
-			tcp_stream 16384
-			tcp_stream/4 16384
-			tcp_stream/16 16384
-			tcp_rr/1 10000
-			udp_rr/1 10000'
+		echo 'send_lat/2 4000
+			send_lat/4096 4000
+			send_lat/65536 800
+			send_stream/65536 1600
+			send_stream/1048576 96
+			write_stream/65536 1600
+			write_stream/1048576 96
+			read_stream/65536 1600
+			read_stream/1048576 96
+			qps/1 8192
+			qps/16 8192
+			qps/256 8192
+			tcp_stream 6144
+			tcp_stream/4 6144
+			tcp_stream/16 6144
+			tcp_rr/1 4000
+			udp_rr/1 4000'
 		;;
 	esac
 }
