@@ -43,7 +43,12 @@ result()
 # Processes whose command line has the label of a run.
 processes()
 {
-	pgrep -f "run/um-repeat\.$1/" | grep -vx "$$"
+	local p
+
+	for p in /proc/[0-9]*; do
+		[[ $(tr '\0' ' ' 2>/dev/null < "$p/cmdline") != \
+			*"run/um-repeat.$1/"* ]] || echo "${p#/proc/}"
+	done 2>/dev/null
 }
 
 interrupted()
