@@ -2,6 +2,7 @@
 /* Credit arithmetic, see credit.h */
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/minmax.h>
 
 #include "credit.h"
 #include "proto.h"
@@ -97,16 +98,29 @@ u32 u4n_credit_rx_limit(const struct u4n_credit_rx *c)
 }
 
 /**
+ * u4n_credit_rx_batch - frames to be published at a time
+ * @c: the receiver's side
+ *
+ * Return: their number, a small part of the window.
+ */
+u32 u4n_credit_rx_batch(const struct u4n_credit_rx *c)
+{
+	return clamp(c->window / 32, 1U, 32U);
+}
+
+/**
  * u4n_credit_rx_due - is the sender to be told about its limit?
  * @c: the receiver's side
  * @told: the limit it was told last
  *
- * A quarter of the window is small enough for the sender never to be stopped
- * by credits that exist but were not told, see the static_assert in tx.c.
+ * A quarter of the window, with what is not published, is small enough for the
+ * sender never to be stopped by credits that exist but were not told, see the
+ * static_assert in tx.c.
  *
  * Return: true if it is.
  */
 bool u4n_credit_rx_due(const struct u4n_credit_rx *c, u32 told)
 {
-	return u4n_credit_rx_limit(c) - told >= c->window / 4;
+	return u4n_credit_rx_limit(c) - told >=
+		c->window / 4 - u4n_credit_rx_batch(c);
 }

@@ -45,6 +45,7 @@ bool u4n_credit_tx_update(struct u4n_credit_tx *c, u32 limit);
 void u4n_credit_rx_init(struct u4n_credit_rx *c, u32 window);
 int u4n_credit_rx_sent(struct u4n_credit_rx *c, u32 sent);
 void u4n_credit_rx_publish(struct u4n_credit_rx *c);
+u32 u4n_credit_rx_batch(const struct u4n_credit_rx *c);
 u32 u4n_credit_rx_limit(const struct u4n_credit_rx *c);
 bool u4n_credit_rx_due(const struct u4n_credit_rx *c, u32 told);
 

@@ -14,7 +14,8 @@ static const char * const u4n_tx_names[] = {
 	[U4N_TX_CREDITS]	= "tx_credit_frames",
 	[U4N_TX_FORCED]		= "tx_forced_frames",
 	[U4N_TX_STOPS]		= "tx_queue_stops",
-	[U4N_TX_REAP_TIMER]	= "tx_reap_timer",
+	[U4N_TX_TIMER]		= "timer_calls",
+	[U4N_TX_LOST_IRQS]	= "rx_lost_interrupts",
 	[U4N_TX_DROP_DOWN]	= "tx_drop_link_down",
 	[U4N_TX_DROP_SIZE]	= "tx_drop_size",
 	[U4N_TX_DROP_META]	= "tx_drop_metadata",
@@ -88,7 +89,7 @@ static_assert(ARRAY_SIZE(u4n_end_names) == U4N_NUM_WHYS);
 
 static const char * const u4n_link_names[] = {
 	"sessions", "mtu", "peer_mtu", "tx_credits", "tx_ring_used",
-	"roce_tx_waiting", "rx_usecs_now",
+	"tx_window",	"roce_tx_waiting", "rx_usecs_now",
 };
 
 #define U4N_NUM_STATS	(ARRAY_SIZE(u4n_tx_names) + ARRAY_SIZE(u4n_rx_names) + \
@@ -169,6 +170,7 @@ static void u4n_ethtool_get_stats(struct net_device *ndev,
 	spin_lock_bh(&l->tx.lock);
 	*data++ = l->tx.running ? max(u4n_credit_tx_avail(&l->tx.credit), 0) : 0;
 	*data++ = l->tx.head - l->tx.tail;
+	*data++ = l->tx.window;
 	*data++ = skb_queue_len(&l->tx.roce);
 	spin_unlock_bh(&l->tx.lock);
 	*data++ = READ_ONCE(l->moder.now);

@@ -11,7 +11,9 @@ static int u4n_net_poll(struct napi_struct *napi, int budget)
 	struct u4n_link *l = container_of(napi, struct u4n_link, napi);
 	int done;
 
+	WRITE_ONCE(l->napi_cpu, smp_processor_id());
 	done = u4n_rx_poll(l, budget);
+	WRITE_ONCE(l->napi_cpu, -1);
 	u4n_tx_poll(l, budget);
 	u4n_control_poll(l);
 
@@ -22,12 +24,9 @@ static int u4n_net_poll(struct napi_struct *napi, int budget)
 	return done;
 }
 
-static int u4n_net_open(struct net_device *ndev)
+static int u4n_net_alloc(struct u4n_link *l)
 {
-	struct u4n_link *l = netdev_priv(ndev);
 	int ret;
-
-	netif_carrier_off(ndev);
 
 	ret = u4n_ring_alloc(l);
 	if (ret)
@@ -38,8 +37,6 @@ static int u4n_net_open(struct net_device *ndev)
 	ret = u4n_rx_alloc(l);
 	if (ret)
 		goto free_tx;
-
-	u4n_hs_start(l);
 	return 0;
 
 free_tx:
@@ -49,15 +46,83 @@ free_ring:
 	return ret;
 }
 
+static void u4n_net_free(struct u4n_link *l)
+{
+	u4n_rx_free(l);
+	u4n_tx_free(l);
+	u4n_ring_free(l);
+}
+
+static int u4n_net_open(struct net_device *ndev)
+{
+	struct u4n_link *l = netdev_priv(ndev);
+	int ret;
+
+	netif_carrier_off(ndev);
+	ret = u4n_net_alloc(l);
+	if (ret)
+		return ret;
+	u4n_hs_start(l);
+	return 0;
+}
+
 static int u4n_net_stop(struct net_device *ndev)
 {
 	struct u4n_link *l = netdev_priv(ndev);
 
+	/* u4n_net_resize() may have failed */
+	if (!l->rx.frames)
+		return 0;
 	u4n_hs_stop(l);
-	u4n_rx_free(l);
-	u4n_tx_free(l);
-	u4n_ring_free(l);
+	u4n_net_free(l);
 	return 0;
+}
+
+/**
+ * u4n_net_resize - change the sizes of the rings
+ * @l: the link; RTNL is held
+ * @tx: descriptors of the transmit ring, a power of two from %U4N_RING_MIN to
+ *	%U4N_RING_MAX
+ * @rx: the same for the receive ring
+ *
+ * The peer has been told the size of the receive ring, and there may be no second
+ * pair of rings. So the session ends and another one begins, which takes
+ * some tenths of a second.
+ *
+ * Return: 0 or a negative error, with the old sizes if that can be.
+ */
+int u4n_net_resize(struct u4n_link *l, unsigned int tx, unsigned int rx)
+{
+	unsigned int old_tx = l->tx.size;
+	unsigned int old_rx = l->rx.size;
+	int ret;
+
+	ASSERT_RTNL();
+	if (tx == old_tx && rx == old_rx)
+		return 0;
+	if (!netif_running(l->ndev)) {
+		l->tx.size = tx;
+		l->rx.size = rx;
+		return 0;
+	}
+
+	u4n_hs_stop(l);
+	u4n_net_free(l);
+	l->tx.size = tx;
+	l->rx.size = rx;
+	ret = u4n_net_alloc(l);
+	if (ret) {
+		l->tx.size = old_tx;
+		l->rx.size = old_rx;
+		if (u4n_net_alloc(l)) {
+			netdev_err(l->ndev, "closed, for lack of memory\n");
+			dev_close(l->ndev);
+			return ret;
+		}
+	}
+	if (netif_device_present(l->ndev))
+		u4n_hs_start(l);
+	return ret;
 }
 
 static int u4n_net_change_mtu(struct net_device *ndev, int mtu)
@@ -214,6 +279,8 @@ struct u4n_link *u4n_link_create(struct tb_service *svc)
 	__skb_queue_head_init(&l->tx.roce);
 	u64_stats_init(&l->tx.syncp);
 	u64_stats_init(&l->rx.syncp);
+	l->napi_cpu = -1;
+	u4n_timer_setup(l);
 	u4n_hs_setup(l);
 	u4n_roce_setup(l);
 	u4n_moder_setup(l);

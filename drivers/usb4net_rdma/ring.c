@@ -42,7 +42,7 @@ static void u4n_ring_start_poll(void *data)
 	if (in_hardirq())
 		napi_schedule(&l->napi);
 	else
-		hrtimer_start(&l->tx.timer, 0, HRTIMER_MODE_REL_SOFT);
+		u4n_timer_poll(l);
 }
 
 /**

@@ -8,8 +8,9 @@
  * place: so the ring is always full, and a frame that the peer may send always
  * finds a buffer.
  *
- * Buffers are posted one by one, and the ring is told of them once for many. The
- * peer must not hear of a buffer before the ring has.
+ * Buffers are posted one by one, and the ring is told of them once for a batch,
+ * of which a part may wait for the next poll. The peer must not hear of a buffer
+ * before the ring has.
  */
 #include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
@@ -18,9 +19,6 @@
 
 #include "trace.h"
 #include "u4n.h"
-
-/* Buffers of which the ring is told at once, much less than a window */
-#define U4N_RX_KICK_BATCH	16U
 
 static_assert(U4N_MAX_BODIES <= MAX_SKB_FRAGS);
 static_assert(U4N_FRAME_SIZE <= PAGE_SIZE);
@@ -90,8 +88,6 @@ bool u4n_rx_credit(struct u4n_link *l, u16 gen, u32 sent, u32 limit)
 /* Tell the ring of the buffers posted, and then let the peer be told */
 static void u4n_rx_kick(struct u4n_link *l)
 {
-	if (!l->rx.posted)
-		return;
 	l->rx.posted = 0;
 	u4n_ring_kick_rx(l);
 	u4n_credit_rx_publish(&l->rx.credit);
@@ -102,7 +98,7 @@ static void u4n_rx_repost(struct u4n_link *l, struct u4n_rx_frame *rf)
 {
 	rf->frame.buffer_phy = page_pool_get_dma_addr(rf->page);
 	u4n_ring_post_rx(l, &rf->frame);
-	if (++l->rx.posted >= U4N_RX_KICK_BATCH)
+	if (++l->rx.posted >= l->rx.batch)
 		u4n_rx_kick(l);
 }
 
@@ -306,10 +302,8 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 		u4n_rx_repost(l, rf);
 	}
 
-	if (frames) {
-		u4n_rx_kick(l);
+	if (frames)
 		u4n_rx_count(l, U4N_RX_FRAMES, frames);
-	}
 	return done;
 }
 
@@ -335,6 +329,7 @@ int u4n_rx_start(struct u4n_link *l, u32 window, u16 gen, u32 cookie)
 	l->rx.seq = 0;
 	l->rx.bodies = 0;
 	l->rx.posted = 0;
+	l->rx.batch = u4n_credit_rx_batch(&l->rx.credit);
 	l->rx.last = jiffies;
 	l->rx.deaf = 0;
 	l->rx.peer_mtu = l->hs.peer.mtu;

@@ -10,8 +10,8 @@
  * Frames are posted one by one, and the ring is told of them once for all that
  * belong together: a packet, or more if the stack has more.
  *
- * Completions are reaped where we are anyway, in NAPI and on transmit, and by a
- * timer if neither comes along.
+ * Completions are reaped where we are anyway, in NAPI and on transmit, and by
+ * the timer if neither comes along.
  */
 #include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
@@ -20,12 +20,14 @@
 #include "trace.h"
 #include "u4n.h"
 
-#define U4N_TX_REAP_NS		NSEC_PER_MSEC	/* latest completion of a packet */
+#define U4N_TX_BQL_MIN		(128 * 1024)	/* bytes in flight that are never too many */
 #define U4N_TX_REAP_BATCH	32U		/* frames in flight before we reap on xmit */
 
 /* Room that a packet of any size needs, and room to go on with after a stop */
 #define U4N_TX_STOP		((int)(U4N_MAX_FRAMES + U4N_RESERVE))
 #define U4N_TX_WAKE		((int)(2 * U4N_MAX_FRAMES + U4N_RESERVE))
+
+static_assert(U4N_STALL_WINDOW >= U4N_TX_WAKE);
 
 /*
  * A receiver keeps less than a quarter of its window from us, see
@@ -89,26 +91,6 @@ static void u4n_tx_free_skbs(struct sk_buff_head *done, int budget)
 		napi_consume_skb(skb, budget);
 }
 
-static void u4n_tx_arm_timer(struct u4n_link *l)
-{
-	if (l->tx.timer_armed || l->tx.tail == l->tx.head)
-		return;
-	l->tx.timer_armed = true;
-	hrtimer_start(&l->tx.timer, U4N_TX_REAP_NS, HRTIMER_MODE_REL_SOFT);
-}
-
-static enum hrtimer_restart u4n_tx_timer(struct hrtimer *timer)
-{
-	struct u4n_link *l = container_of(timer, struct u4n_link, tx.timer);
-
-	spin_lock(&l->tx.lock);
-	l->tx.timer_armed = false;
-	u4n_tx_count(l, U4N_TX_REAP_TIMER, 1);
-	spin_unlock(&l->tx.lock);
-	napi_schedule(&l->napi);
-	return HRTIMER_NORESTART;
-}
-
 /*
  * Keep the stack from sending what may not fit. To be called after everything
  * that takes room, so that the queue never runs while a packet of any size does
@@ -147,6 +129,13 @@ static void u4n_tx_kick(struct u4n_link *l)
 		return;
 	l->tx.kick_due = false;
 	u4n_ring_kick_tx(l);
+}
+
+/* The same, unless we are called by our own NAPI, which does it at its end */
+static void u4n_tx_kick_soon(struct u4n_link *l)
+{
+	if (READ_ONCE(l->napi_cpu) != smp_processor_id())
+		u4n_tx_kick(l);
 }
 
 /* Post a frame whose contents are in the slot */
@@ -202,6 +191,9 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 		netdev_sent_queue(l->ndev, skb->len);
 	}
 	skb_tx_timestamp(skb);
+	/* the stack has shown its own packets to whoever listens */
+	if (type == U4N_HEAD_ROCE && dev_nit_active(l->ndev))
+		dev_queue_xmit_nit(skb, l->ndev);
 	WRITE_ONCE(l->tx.told, head.limit);
 	l->tx.seq++;
 	trace_u4n_tx_skb(l->ndev, skb, type);
@@ -224,7 +216,7 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 		u4n_tx_post(l, i < plan->bodies ? U4N_PDF_BODY_MORE :
 			    U4N_PDF_BODY_LAST, u4n_tx_frame(l, l->tx.head)->len);
 
-	u4n_tx_arm_timer(l);
+	u4n_timer_arm(l);
 	return 0;
 }
 
@@ -263,7 +255,9 @@ netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev)
 		bad = skb;
 	u4n_tx_maybe_stop(l, &done);
 	if (!netdev_xmit_more() || netif_xmit_stopped(queue))
-		u4n_tx_kick(l);
+		u4n_tx_kick_soon(l);
+	if (netif_xmit_stopped(queue))
+		u4n_timer_soon(l);
 unlock:
 	spin_unlock(&l->tx.lock);
 	u4n_tx_free_skbs(&done, 0);
@@ -333,14 +327,14 @@ int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb)
 		}
 		__skb_queue_tail(&l->tx.roce, skb);
 		u4n_tx_count(l, U4N_TX_ROCE_QUEUED, 1);
-		u4n_tx_arm_timer(l);
+		u4n_timer_arm(l);
 		goto unlock;
 	}
 
 	ret = u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan);
 	if (ret)
 		goto drop;
-	u4n_tx_kick(l);
+	u4n_tx_kick_soon(l);
 	u4n_tx_maybe_stop(l, &done);
 unlock:
 	spin_unlock_bh(&l->tx.lock);
@@ -435,7 +429,7 @@ bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force)
 		u4n_tx_count(l, U4N_TX_CREDITS, 1);
 	if (l->tx.open)
 		u4n_tx_maybe_stop(l, &done);
-	u4n_tx_arm_timer(l);
+	u4n_timer_arm(l);
 	ok = true;
 unlock:
 	spin_unlock_bh(&l->tx.lock);
@@ -473,7 +467,7 @@ void u4n_tx_poll(struct u4n_link *l, int budget)
 		if (l->tx.open)
 			u4n_tx_resume(l, &done);
 		u4n_tx_kick(l);
-		u4n_tx_arm_timer(l);
+		u4n_timer_arm(l);
 	}
 	spin_unlock(&l->tx.lock);
 
@@ -497,7 +491,7 @@ void u4n_tx_start(struct u4n_link *l, u32 window, u16 gen, u32 caps)
 	l->tx.gen = gen;
 	l->tx.seq = 0;
 	l->tx.caps = caps;
-	l->tx.window = l->tx.size - 1;
+	l->tx.window = min(l->tx.size - 1, l->tx.max_window);
 	l->tx.running = true;
 	spin_unlock_bh(&l->tx.lock);
 }
@@ -541,7 +535,7 @@ void u4n_tx_flush(struct u4n_link *l)
 {
 	struct sk_buff_head done;
 
-	hrtimer_cancel(&l->tx.timer);
+	u4n_timer_cancel(l);
 	__skb_queue_head_init(&done);
 	spin_lock_bh(&l->tx.lock);
 	while (l->tx.tail != l->tx.head)
@@ -550,9 +544,23 @@ void u4n_tx_flush(struct u4n_link *l)
 	l->tx.head = 0;
 	l->tx.tail = 0;
 	l->tx.kick_due = false;
-	l->tx.timer_armed = false;
 	spin_unlock_bh(&l->tx.lock);
 	__skb_queue_purge(&done);
+}
+
+/**
+ * u4n_tx_stalled - frames stay in the transmit ring for ever
+ * @l: the link, whose session is to end for it
+ *
+ * There are controllers that stop when too many are posted. Until the network
+ * device is closed it does not happen again.
+ */
+void u4n_tx_stalled(struct u4n_link *l)
+{
+	netdev_warn(l->ndev,
+		    "transmit ring has stalled with %u frames in it, no more than %u from now on\n",
+		    l->tx.head - l->tx.tail, U4N_STALL_WINDOW);
+	l->tx.max_window = U4N_STALL_WINDOW;
 }
 
 /**
@@ -567,8 +575,9 @@ int u4n_tx_alloc(struct u4n_link *l)
 	struct u4n_tx_frame *tf;
 	unsigned int i;
 
-	hrtimer_setup(&l->tx.timer, u4n_tx_timer, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
+	l->tx.max_window = UINT_MAX;
+	netdev_queue_set_dql_min_limit(netdev_get_tx_queue(l->ndev, 0),
+				       U4N_TX_BQL_MIN);
 	l->tx.frames = kvcalloc(l->tx.size, sizeof(*tf), GFP_KERNEL);
 	if (!l->tx.frames)
 		return -ENOMEM;

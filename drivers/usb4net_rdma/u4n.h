@@ -26,6 +26,7 @@ struct u4n_gids;
 #define U4N_RING_SIZE		512U
 #define U4N_RING_MIN		64U
 #define U4N_RING_MAX		4096U
+#define U4N_STALL_WINDOW	64U	/* frames in flight after a stall */
 
 /* Frames and credits that bulk may not use up */
 #define U4N_RESERVE_CTL		4U		/* kept for CONTROL frames */
@@ -203,7 +204,8 @@ enum u4n_tx_counter {
 	U4N_TX_CREDITS,
 	U4N_TX_FORCED,
 	U4N_TX_STOPS,
-	U4N_TX_REAP_TIMER,
+	U4N_TX_TIMER,
+	U4N_TX_LOST_IRQS,
 	U4N_TX_DROP_DOWN,
 	U4N_TX_DROP_SIZE,
 	U4N_TX_DROP_META,
@@ -224,6 +226,7 @@ enum u4n_tx_counter {
  * @ring: the ring
  * @size: number of its descriptors
  * @window: frames that may be in it, less than @size
+ * @max_window: bound of @window after a stall
  * @frames: its descriptors
  * @copybreak: packets up to this length are copied as a whole
  * @head: next to be used, free running
@@ -237,8 +240,6 @@ enum u4n_tx_counter {
  * @credit: what the peer lets us send
  * @told: limit in the last frame that carried one
  * @roce: RoCE packets that wait for credits
- * @timer_armed: @timer is running
- * @timer: bounds the time to the completion of a packet
  * @syncp: for 64-bit counters on 32-bit machines
  * @packets: sent
  * @bytes: sent
@@ -249,6 +250,7 @@ struct u4n_tx {
 	struct u4n_ring ring;
 	unsigned int size;
 	unsigned int window;
+	unsigned int max_window;
 	struct u4n_tx_frame *frames;
 	u32 copybreak;
 	u32 head;
@@ -262,12 +264,30 @@ struct u4n_tx {
 	struct u4n_credit_tx credit;
 	u32 told;
 	struct sk_buff_head roce;
-	bool timer_armed;
-	struct hrtimer timer;
 	struct u64_stats_sync syncp;
 	u64_stats_t packets;
 	u64_stats_t bytes;
 	u64_stats_t count[U4N_TX_NUM];
+};
+
+/**
+ * struct u4n_timer - watches both rings, see timer.c. Under u4n_tx.lock.
+ * @hrtimer: the timer
+ * @armed: it runs
+ * @soon: it was set to run early
+ * @rx_ready: the receive ring had something the last time
+ * @rx_seen: frames received then
+ * @stamp: changes with traffic
+ * @idle: calls without traffic
+ */
+struct u4n_timer {
+	struct hrtimer hrtimer;
+	bool armed;
+	bool soon;
+	bool rx_ready;
+	u32 rx_seen;
+	u32 stamp;
+	unsigned int idle;
 };
 
 /**
@@ -307,6 +327,7 @@ enum u4n_rx_counter {
  * @gen: generation that frames must carry
  * @cookie: our cookie, which probes must carry
  * @posted: buffers of which the ring has not been told
+ * @batch: tell it when there are so many
  * @credit: what we let the peer send
  * @tx_limit: what the peer lets us send
  * @seq: next packet expected
@@ -338,6 +359,7 @@ struct u4n_rx {
 	u16 gen;
 	u32 cookie;
 	unsigned int posted;
+	unsigned int batch;
 	struct u4n_credit_rx credit;
 	u32 tx_limit;
 	u32 seq;
@@ -402,6 +424,8 @@ struct u4n_moder {
  * @svc: service of the XDomain that it is for
  * @xd: the XDomain
  * @napi: polls both rings
+ * @napi_cpu: processor that is in the receive side's part of it, or -1
+ * @timer: watches both rings
  * @out_hopid: HopID that we transmit on
  * @reply: answer to the peer's last request. Not on the stack, since the
  *	control channel keeps a pointer to it for a while.
@@ -417,6 +441,8 @@ struct u4n_link {
 	struct tb_service *svc;
 	struct tb_xdomain *xd;
 	struct napi_struct napi;
+	int napi_cpu;
+	struct u4n_timer timer;
 	int out_hopid;
 	struct u4n_xd_msg reply;
 	struct u4n_hs hs;
@@ -427,6 +453,7 @@ struct u4n_link {
 };
 
 /* net.c */
+int u4n_net_resize(struct u4n_link *l, unsigned int tx, unsigned int rx);
 struct u4n_link *u4n_link_create(struct tb_service *svc);
 void u4n_link_destroy(struct u4n_link *l);
 
@@ -482,11 +509,19 @@ void u4n_tx_start(struct u4n_link *l, u32 window, u16 gen, u32 caps);
 void u4n_tx_open(struct u4n_link *l);
 void u4n_tx_close(struct u4n_link *l);
 void u4n_tx_flush(struct u4n_link *l);
+void u4n_tx_stalled(struct u4n_link *l);
 netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev);
 int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb);
 bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force);
 void u4n_tx_poll(struct u4n_link *l, int budget);
 bool u4n_tx_owes_credit(struct u4n_link *l);
+
+/* timer.c */
+void u4n_timer_setup(struct u4n_link *l);
+void u4n_timer_arm(struct u4n_link *l);
+void u4n_timer_soon(struct u4n_link *l);
+void u4n_timer_poll(struct u4n_link *l);
+void u4n_timer_cancel(struct u4n_link *l);
 
 /* txmap.c */
 

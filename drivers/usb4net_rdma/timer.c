@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One timer per link, for what nothing else would notice: frames that have been
+ * sent while nothing is received or sent any more, and a receive interrupt that
+ * never came.
+ *
+ * It runs while there is traffic, once in a millisecond, and a few times after
+ * the last of it.
+ */
+#include <linux/hrtimer.h>
+
+#include "u4n.h"
+
+#define U4N_TIMER_USECS		1000U
+#define U4N_TIMER_SOON_USECS	100U	/* the stack waits */
+#define U4N_TIMER_IDLE_MAX	3U	/* the time is doubled so often when idle */
+
+/* Two calls without progress of a ring that has something and is not masked */
+static bool u4n_timer_lost_irq(struct u4n_link *l, u32 seen)
+{
+	struct u4n_timer *t = &l->timer;
+	bool ready = u4n_ring_rx_ready(l);
+	bool lost = ready && t->rx_ready && t->rx_seen == seen;
+
+	t->rx_ready = ready && !lost;
+	t->rx_seen = seen;
+	return lost;
+}
+
+/* Changes with each frame that is sent or received */
+static u32 u4n_timer_stamp(const struct u4n_link *l)
+{
+	return l->tx.head + READ_ONCE(l->rx.credit.seen);
+}
+
+static enum hrtimer_restart u4n_timer_fire(struct hrtimer *timer)
+{
+	struct u4n_link *l = container_of(timer, struct u4n_link, timer.hrtimer);
+	struct u4n_timer *t = &l->timer;
+	u32 seen = READ_ONCE(l->rx.credit.seen);
+	bool poll, lost = false;
+
+	spin_lock(&l->tx.lock);
+	t->armed = false;
+	t->soon = false;
+	u4n_tx_count(l, U4N_TX_TIMER, 1);
+
+	/* masked: NAPI is to be scheduled or is already, see u4n_ring_start_poll() */
+	poll = test_bit(0, &l->rx.masked);
+	if (!poll)
+		lost = u4n_timer_lost_irq(l, seen);
+	if (lost)
+		u4n_tx_count(l, U4N_TX_LOST_IRQS, 1);
+	if (l->tx.tail != l->tx.head)
+		poll = true;
+
+	t->idle = u4n_timer_stamp(l) == t->stamp ? t->idle + 1 : 0;
+	t->stamp = u4n_timer_stamp(l);
+	if (l->tx.running)
+		u4n_timer_arm(l);
+	spin_unlock(&l->tx.lock);
+
+	if (poll || lost)
+		napi_schedule(&l->napi);
+	return HRTIMER_NORESTART;
+}
+
+static void u4n_timer_start(struct u4n_link *l, unsigned int usecs)
+{
+	l->timer.armed = true;
+	hrtimer_start(&l->timer.hrtimer, us_to_ktime(usecs),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+/**
+ * u4n_timer_arm - there is something to watch, or has been a moment ago
+ * @l: the link, locked
+ */
+void u4n_timer_arm(struct u4n_link *l)
+{
+	struct u4n_timer *t = &l->timer;
+	unsigned int idle = t->idle;
+	unsigned int usecs;
+
+	if (t->armed)
+		return;
+	if (l->tx.tail != l->tx.head || u4n_timer_stamp(l) != t->stamp) {
+		idle = 0;
+	} else if (idle > U4N_TIMER_IDLE_MAX) {
+		if (!netif_queue_stopped(l->ndev) &&
+		    skb_queue_empty(&l->tx.roce))
+			return;
+		idle = U4N_TIMER_IDLE_MAX;
+	}
+	/* an interrupt that is only late is not lost */
+	usecs = max(U4N_TIMER_USECS, 2 * READ_ONCE(l->moder.now));
+	u4n_timer_start(l, usecs << idle);
+}
+
+/**
+ * u4n_timer_soon - the stack waits for frames to be sent
+ * @l: the link, locked
+ */
+void u4n_timer_soon(struct u4n_link *l)
+{
+	if (l->timer.soon || l->tx.tail == l->tx.head)
+		return;
+	l->timer.soon = true;
+	u4n_timer_start(l, U4N_TIMER_SOON_USECS);
+}
+
+/**
+ * u4n_timer_poll - have the rings polled from a softirq
+ * @l: the link
+ */
+void u4n_timer_poll(struct u4n_link *l)
+{
+	hrtimer_start(&l->timer.hrtimer, 0, HRTIMER_MODE_REL_SOFT);
+}
+
+/**
+ * u4n_timer_cancel - the session has ended
+ * @l: the link, for which nothing arms the timer any more
+ */
+void u4n_timer_cancel(struct u4n_link *l)
+{
+	struct u4n_timer *t = &l->timer;
+
+	hrtimer_cancel(&t->hrtimer);
+	t->armed = false;
+	t->soon = false;
+	t->rx_ready = false;
+	t->idle = 0;
+}
+
+/**
+ * u4n_timer_setup - initialise the timer of a new link
+ * @l: the link
+ */
+void u4n_timer_setup(struct u4n_link *l)
+{
+	hrtimer_setup(&l->timer.hrtimer, u4n_timer_fire, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+}
