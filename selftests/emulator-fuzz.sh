@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Any input whatever must not crash the emulator: a libFuzzer target each for
-# vfio-user messages, register accesses, descriptors and control packets.
+# vfio-user messages, register accesses, descriptors, control packets and lines of
+# the control protocol.
 # FUZZ_SECONDS is what all of them take together, two at a time.
 #
 # beds: host

@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# For tests in which the emulator does something wrong on purpose. Sourced
+# after lib.sh and traffic.sh.
+
+# fault KIND [WORD N]...: a rule, see Documentation/emulator.rst. Direction A
+# to B is "router 0".
+fault()
+{
+	emu fault "$@" > /dev/null
+}
+
+# quiet: nothing is sent but what the test sends, so that a rule for the next
+# frame meets that one.
+quiet()
+{
+	local side dev mac_a mac_b
+
+	for side in a b; do
+		dev=$(dev_of $side)
+		on $side sysctl -qw "net.ipv6.conf.$dev.disable_ipv6=1" || return
+	done
+	mac_a=$(on_a cat "/sys/class/net/$A_DEV/address") &&
+		mac_b=$(on_b cat "/sys/class/net/$B_DEV/address") &&
+		on_a ip neigh replace "$B_IP" lladdr "$mac_b" dev "$A_DEV" \
+			nud permanent &&
+		on_b ip neigh replace "$A_IP" lladdr "$mac_a" dev "$B_DEV" \
+			nud permanent
+}
+
+# counters a|b > FILE: all of "ethtool -S", as "name value" lines.
+counters()
+{
+	on "$1" ethtool -S "$(dev_of "$1")" |
+		sed -n 's/^ *\([^:]*\): \([0-9]*\)$/\1 \2/p' | sort
+}
+
+# changes FILE a|b ERE: what has changed since FILE was made with "counters",
+# as words "name=difference", in alphabetical order.
+changes()
+{
+	counters "$2" | join "$1" - | awk -v re="^($3)$" '
+		$1 ~ re && $2 != $3 { printf "%s%s=%d", s, $1, $3 - $2; s = " " }
+		END { print "" }'
+}
+
+# kernel_says a|b ERE COUNT: so many lines of that side's kernel log match.
+kernel_says()
+{
+	local run=on_a n
+
+	[ "$1" = b ] && run=root_b
+	n=$($run dmesg | grep -cE "$2")
+	[ "$n" = "$3" ] || fail "$n lines match $2, not $3"
+}
+
+# patiently MS CMD...: like busywait, for what takes seconds anyway. To look
+# every 50 ms costs more than all else in a guest without a processor's time.
+patiently()
+{
+	local end rc=0
+
+	end=$(($(_now_ms) + $1))
+	shift
+	while true; do
+		rc=0
+		"$@" || rc=$?
+		[ $rc -ne 0 ] && [ "$(_now_ms)" -lt $end ] || return $rc
+		sleep 0.25
+	done
+}
+
+no_carriers()
+{
+	! carrier a "$A_DEV" && ! carrier b "$B_DEV"
+}
+
+any_carrier()
+{
+	carrier a "$A_DEV" || carrier b "$B_DEV"
+}
+
+# stays_down MS: there is no carrier on either side for so long.
+stays_down()
+{
+	! patiently "$1" any_carrier || fail "there is a carrier"
+}
+
+# both_up MS: there is a carrier on both sides within so long.
+both_up()
+{
+	within "$1" patiently "$1" _carrier_both
+}
+
+# credits_whole: each side may send as many frames as the other one has
+# buffers, less the few whose credits are on the way.
+credits_whole()
+{
+	local side window have
+
+	for side in a b; do
+		window=$(on "$(other_side $side)" ethtool -g \
+			"$(dev_of "$(other_side $side)")" |
+			awk '$1 == "RX:" { v = $2 } END { print v }')
+		have=$(counter $side tx_credits) || return
+		[ "$have" -ge $((window - 8)) ] ||
+			fail "$side has $have credits of $window" || return
+	done
+}
+
+# stream SIDE BYTES: so many bytes from SIDE to the other one and as many back,
+# over TCP, every one of them verified. (iperf3 polls, and would do so for ever
+# where code takes no time.)
+stream()
+{
+	local to addr
+
+	to=$(other_side "$1")
+	addr=$(ip_of "$to")
+	between "$to" 18700 python3 /usb4net/selftests/netcheck.py serve \
+		"$addr" -- python3 /usb4net/selftests/netcheck.py client \
+		"$addr" 5 "$2" 100
+}
+
+# blast SECONDS RATE SIZE: datagrams in both directions.
+blast()
+{
+	local py=/usb4net/selftests/blast.py pid
+
+	bg_on b python3 $py "$B_IP" "$A_IP" "$@"
+	pid=$BG_PID
+	on_a python3 $py "$A_IP" "$B_IP" "$@" || { kill "$pid"; return 1; }
+	wait "$pid"
+}
