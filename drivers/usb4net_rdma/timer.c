@@ -4,27 +4,44 @@
  * sent while nothing is received or sent any more, and a receive interrupt that
  * never came.
  *
- * It runs while there is traffic, once in a millisecond, and a few times after
- * the last of it.
+ * It runs while there is traffic and a few times after the last of it: soon after
+ * a packet whose sender may wait for it to be done with, else once in a
+ * millisecond.
  */
 #include <linux/hrtimer.h>
 
 #include "u4n.h"
 
 #define U4N_TIMER_USECS		1000U
-#define U4N_TIMER_SOON_USECS	100U	/* the stack waits */
+#define U4N_TIMER_BUSY_USECS	100U	/* there are packets in the ring */
+#define U4N_TIMER_SOON_USECS	25U	/* after the first of them */
 #define U4N_TIMER_IDLE_MAX	3U	/* the time is doubled so often when idle */
 
-/* Two calls without progress of a ring that has something and is not masked */
+/*
+ * A ring that has something, is not masked, and makes no progress for long
+ * enough. An interrupt that is only late is not lost.
+ */
 static bool u4n_timer_lost_irq(struct u4n_link *l, u32 seen)
 {
+	unsigned int usecs = max(U4N_TIMER_USECS,
+				 2 * READ_ONCE(l->moder.now));
 	struct u4n_timer *t = &l->timer;
-	bool ready = u4n_ring_rx_ready(l);
-	bool lost = ready && t->rx_ready && t->rx_seen == seen;
+	ktime_t now = ktime_get();
 
-	t->rx_ready = ready && !lost;
-	t->rx_seen = seen;
-	return lost;
+	if (!u4n_ring_rx_ready(l)) {
+		t->rx_ready = false;
+		return false;
+	}
+	if (!t->rx_ready || t->rx_seen != seen) {
+		t->rx_ready = true;
+		t->rx_seen = seen;
+		t->rx_since = now;
+		return false;
+	}
+	if (ktime_us_delta(now, t->rx_since) < usecs)
+		return false;
+	t->rx_ready = false;
+	return true;
 }
 
 /* Changes with each frame that is sent or received */
@@ -92,8 +109,7 @@ void u4n_timer_arm(struct u4n_link *l)
 			return;
 		idle = U4N_TIMER_IDLE_MAX;
 	}
-	/* an interrupt that is only late is not lost */
-	usecs = max(U4N_TIMER_USECS, 2 * READ_ONCE(l->moder.now));
+	usecs = l->tx.skbs ? U4N_TIMER_BUSY_USECS : U4N_TIMER_USECS;
 	u4n_timer_start(l, usecs << idle);
 }
 

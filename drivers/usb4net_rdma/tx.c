@@ -62,8 +62,10 @@ static unsigned int u4n_tx_complete(struct u4n_link *l,
 	trace_u4n_tx_frame_done(l->ndev, true, tf - l->tx.frames, &tf->frame,
 				U4N_DROP_NONE);
 	u4n_tx_unmap(l, tf);
-	if (tf->skb)
+	if (tf->skb) {
 		__skb_queue_tail(done, tf->skb);
+		l->tx.skbs--;
+	}
 	tf->skb = NULL;
 	tf->bytes = 0;
 	return bytes;
@@ -152,10 +154,13 @@ static void u4n_tx_post_slot(struct u4n_link *l, enum u4n_pdf pdf,
 
 /*
  * Send a packet for which u4n_tx_fits(). On success the skb belongs to the
- * ring, otherwise to the caller still.
+ * ring, otherwise to the caller still. The stack gets one back at once, in @done,
+ * of which nothing is left to be sent; RoCE counts what is in the ring by its
+ * skbs.
  */
 static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
-			 const struct u4n_tx_plan *plan)
+			 const struct u4n_tx_plan *plan,
+			 struct sk_buff_head *done)
 {
 	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head);
 	struct u4n_tx_frame *last;
@@ -185,7 +190,12 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 
 	/* before the last frame is posted */
 	last = u4n_tx_frame(l, l->tx.head + plan->bodies);
-	last->skb = skb;
+	if (plan->bodies || type == U4N_HEAD_ROCE) {
+		last->skb = skb;
+		l->tx.skbs++;
+	} else {
+		__skb_queue_tail(done, skb);
+	}
 	if (type == U4N_HEAD_ETH) {
 		last->bytes = skb->len;
 		netdev_sent_queue(l->ndev, skb->len);
@@ -216,7 +226,11 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 		u4n_tx_post(l, i < plan->bodies ? U4N_PDF_BODY_MORE :
 			    U4N_PDF_BODY_LAST, u4n_tx_frame(l, l->tx.head)->len);
 
-	u4n_timer_arm(l);
+	/* TCP may hold the next packet back until this one is done with */
+	if (plan->bodies)
+		u4n_timer_soon(l);
+	else
+		u4n_timer_arm(l);
 	return 0;
 }
 
@@ -251,7 +265,7 @@ netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev)
 		bad = skb;
 	else if (unlikely(!u4n_tx_fits(l, &plan)))
 		ret = NETDEV_TX_BUSY;
-	else if (u4n_tx_packet(l, skb, U4N_HEAD_ETH, &plan))
+	else if (u4n_tx_packet(l, skb, U4N_HEAD_ETH, &plan, &done))
 		bad = skb;
 	u4n_tx_maybe_stop(l, &done);
 	if (!netdev_xmit_more() || netif_xmit_stopped(queue))
@@ -331,7 +345,7 @@ int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb)
 		goto unlock;
 	}
 
-	ret = u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan);
+	ret = u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan, &done);
 	if (ret)
 		goto drop;
 	u4n_tx_kick_soon(l);
@@ -361,7 +375,7 @@ static void u4n_tx_flush_roce(struct u4n_link *l, int share,
 			break;
 		share -= 1 + plan.bodies;
 		__skb_unlink(skb, &l->tx.roce);
-		if (u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan))
+		if (u4n_tx_packet(l, skb, U4N_HEAD_ROCE, &plan, bad))
 			__skb_queue_tail(bad, skb);
 	}
 }

@@ -231,6 +231,7 @@ enum u4n_tx_counter {
  * @copybreak: packets up to this length are copied as a whole
  * @head: next to be used, free running
  * @tail: next to be completed, free running
+ * @skbs: packets in the ring that somebody may wait for
  * @kick_due: the ring has not been told of the last frames
  * @running: CONTROL frames may be sent
  * @open: packets may be sent
@@ -255,6 +256,7 @@ struct u4n_tx {
 	u32 copybreak;
 	u32 head;
 	u32 tail;
+	unsigned int skbs;
 	bool kick_due;
 	bool running;
 	bool open;
@@ -277,6 +279,7 @@ struct u4n_tx {
  * @soon: it was set to run early
  * @rx_ready: the receive ring had something the last time
  * @rx_seen: frames received then
+ * @rx_since: and since then
  * @stamp: changes with traffic
  * @idle: calls without traffic
  */
@@ -286,6 +289,7 @@ struct u4n_timer {
 	bool soon;
 	bool rx_ready;
 	u32 rx_seen;
+	ktime_t rx_since;
 	u32 stamp;
 	unsigned int idle;
 };
