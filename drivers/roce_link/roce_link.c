@@ -135,7 +135,8 @@ EXPORT_SYMBOL_GPL(roce_link_unregister);
  * To be called from the driver's NAPI poll for packets that the peer sent
  * through its own link. dev, protocol and the network header are set, the skb
  * is neither shared nor cloned and pkt_type is PACKET_HOST. Headers and payload
- * may be in page fragments, but not in a fragment list.
+ * may be in page fragments, but not in a fragment list. &struct roce_link_cb is
+ * set.
  *
  * Return: true if the packet was consumed; false if there is no client, and
  * the caller still owns @skb, which is unchanged.
@@ -196,7 +197,7 @@ struct roce_link *roce_link_attach(struct net_device *ndev,
 	else if (roce_link_client_locked(link))
 		err = -EBUSY;
 	else if (ops->start)
-		err = ops->start(link->ndev);
+		err = ops->start(link->ndev, cops->caps);
 	if (!err)
 		rcu_assign_pointer(link->client, client);
 	mutex_unlock(&link->lock);

@@ -6,6 +6,11 @@
 
 #include "u4n.h"
 
+static const char * const u4n_priv_names[] = {
+	"roce-bypass",
+	"roce-icrc-elision",
+};
+
 static const char * const u4n_tx_names[] = {
 	[U4N_TX_FRAMES]		= "tx_frames",
 	[U4N_TX_INLINE]		= "tx_inline_packets",
@@ -40,6 +45,7 @@ static const char * const u4n_rx_names[] = {
 	[U4N_RX_ROCE_PACKETS]	= "roce_rx_packets",
 	[U4N_RX_ROCE_BYTES]	= "roce_rx_bytes",
 	[U4N_RX_ROCE_TO_STACK]	= "roce_rx_to_stack",
+	[U4N_RX_ROCE_DROP_NO_ICRC] = "roce_rx_drop_no_icrc",
 };
 
 static_assert(ARRAY_SIZE(u4n_rx_names) == U4N_RX_NUM);
@@ -109,6 +115,9 @@ static void u4n_ethtool_puts(u8 **data, const char * const *names,
 /* Same order as u4n_ethtool_get_stats() */
 static void u4n_ethtool_get_strings(struct net_device *ndev, u32 set, u8 *data)
 {
+	if (set == ETH_SS_PRIV_FLAGS)
+		u4n_ethtool_puts(&data, u4n_priv_names, 0,
+				 ARRAY_SIZE(u4n_priv_names));
 	if (set != ETH_SS_STATS)
 		return;
 	u4n_ethtool_puts(&data, u4n_tx_names, 0, ARRAY_SIZE(u4n_tx_names));
@@ -121,6 +130,8 @@ static void u4n_ethtool_get_strings(struct net_device *ndev, u32 set, u8 *data)
 
 static int u4n_ethtool_get_sset_count(struct net_device *ndev, int set)
 {
+	if (set == ETH_SS_PRIV_FLAGS)
+		return ARRAY_SIZE(u4n_priv_names);
 	if (set != ETH_SS_STATS)
 		return -EOPNOTSUPP;
 	return U4N_NUM_STATS + page_pool_ethtool_stats_get_count();
@@ -277,6 +288,19 @@ static int u4n_ethtool_get_link_ksettings(struct net_device *ndev,
 	return 0;
 }
 
+static u32 u4n_ethtool_get_priv_flags(struct net_device *ndev)
+{
+	struct u4n_link *l = netdev_priv(ndev);
+
+	return READ_ONCE(l->roce.flags);
+}
+
+static int u4n_ethtool_set_priv_flags(struct net_device *ndev, u32 flags)
+{
+	u4n_roce_set_flags(netdev_priv(ndev), flags);
+	return 0;
+}
+
 const struct ethtool_ops u4n_ethtool_ops = {
 	.supported_coalesce_params = ETHTOOL_COALESCE_RX_USECS |
 				     ETHTOOL_COALESCE_USE_ADAPTIVE_RX,
@@ -291,4 +315,6 @@ const struct ethtool_ops u4n_ethtool_ops = {
 	.get_strings = u4n_ethtool_get_strings,
 	.get_ethtool_stats = u4n_ethtool_get_stats,
 	.get_ts_info = ethtool_op_get_ts_info,
+	.get_priv_flags = u4n_ethtool_get_priv_flags,
+	.set_priv_flags = u4n_ethtool_set_priv_flags,
 };

@@ -138,6 +138,18 @@ static enum u4n_drop u4n_meta_check(const struct u4n_head *head, u32 caps)
 	const struct u4n_meta *m = &head->meta;
 	enum u4n_drop why;
 
+	if (head->type == U4N_HEAD_ROCE) {
+		if (m->flags & ~U4N_META_NO_ICRC)
+			return U4N_DROP_FLAGS;
+		if (m->flags && !(caps & U4N_CAP_NO_ICRC))
+			return U4N_DROP_META;
+		if (m->gso_type || m->gso_hdr_len || m->gso_size ||
+		    m->csum_start || m->csum_offset || m->outer_th ||
+		    m->inner_nh)
+			return U4N_DROP_META;
+		return U4N_DROP_NONE;
+	}
+
 	if (m->flags & ~(U4N_META_NEEDS_CSUM | U4N_META_DATA_VALID |
 			 U4N_META_TUNNEL_CSUM))
 		return U4N_DROP_FLAGS;
@@ -217,7 +229,7 @@ enum u4n_drop u4n_head_parse(const void *buf, unsigned int size,
 		return U4N_DROP_LENGTH;
 	rest = head->len - head->inl;
 
-	why = u4n_meta_check(head, head->type == U4N_HEAD_ETH ? caps : 0);
+	why = u4n_meta_check(head, caps);
 	if (why)
 		return why;
 
@@ -326,6 +338,7 @@ enum u4n_drop u4n_ctl_parse(const void *buf, unsigned int size,
 			return U4N_DROP_CTL;
 		break;
 	case U4N_CTL_GIDS:
+		flags = U4N_GIDS_NO_ICRC;
 		if (ctl->count > U4N_MAX_GIDS)
 			return U4N_DROP_CTL;
 		break;

@@ -29,6 +29,7 @@
 #define U4N_CAP_CSUM		BIT(1)	/* checksums may be left to the receiver */
 #define U4N_CAP_GSO		BIT(2)	/* and segmentation */
 #define U4N_CAP_TUNNEL		BIT(3)	/* and that within UDP tunnels */
+#define U4N_CAP_NO_ICRC		BIT(4)	/* ROCE packets without ICRC */
 #define U4N_CAP_META		(U4N_CAP_CSUM | U4N_CAP_GSO | U4N_CAP_TUNNEL)
 
 #define U4N_FRAME_SIZE		4096U
@@ -99,6 +100,11 @@ enum u4n_ctl_type {
 
 #define U4N_KEEPALIVE_RX_ALIVE	BIT(0)	/* sender has received lately */
 #define U4N_KEEPALIVE_PLAIN	BIT(1)	/* send me packets without metadata */
+
+#define U4N_GIDS_NO_ICRC	BIT(0)	/* packets for them may lack the ICRC */
+
+/* Metadata of ROCE packets: flags */
+#define U4N_META_NO_ICRC	BIT(7)
 
 /* Metadata of ETH packets: flags, and types of segmentation */
 #define U4N_META_NEEDS_CSUM	BIT(0)

@@ -6,7 +6,8 @@
  * Each side tells the other which GIDs are its own, as a list with a version
  * that is repeated until it is acknowledged. Packets for a GID of the peer take
  * the link; a packet for a GID of ours goes to the RDMA device. What comes in
- * for others goes up the stack as any packet does.
+ * for others goes up the stack as any packet does, but for packets without ICRC:
+ * they are good for the link only, and dropped.
  */
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
@@ -25,12 +26,14 @@ static_assert(sizeof(union ib_gid) == U4N_GID_SIZE);
  * struct u4n_gids - a list of GIDs, constant once it is published
  * @rcu: to free it
  * @version: as on the wire
+ * @no_icrc: packets for them may go without ICRC
  * @count: number of GIDs
  * @gid: the GIDs
  */
 struct u4n_gids {
 	struct rcu_head rcu;
 	u32 version;
+	bool no_icrc;
 	unsigned int count;
 	union ib_gid gid[] __counted_by(count);
 };
@@ -104,6 +107,29 @@ static int u4n_roce_change(struct u4n_link *l, const union ib_gid *add,
 	return 0;
 }
 
+/* Have the list sent again, as it is or with other flags */
+static void u4n_roce_renew(struct u4n_link *l)
+{
+	struct u4n_roce *roce = &l->roce;
+	struct u4n_gids *local;
+
+	lockdep_assert_held(&roce->lock);
+	local = rcu_dereference_protected(roce->local,
+					  lockdep_is_held(&roce->lock));
+	roce->version++;
+	if (local)
+		WRITE_ONCE(local->version, roce->version);
+	u4n_hs_kick(l);
+}
+
+static int u4n_roce_start(struct net_device *ndev, u32 caps)
+{
+	struct u4n_link *l = netdev_priv(ndev);
+
+	WRITE_ONCE(l->roce.client_caps, caps);
+	return 0;
+}
+
 static int u4n_roce_gid_add(struct net_device *ndev, const union ib_gid *gid)
 {
 	return u4n_roce_change(netdev_priv(ndev), gid, NULL);
@@ -140,9 +166,14 @@ static void u4n_roce_stop(struct net_device *ndev)
 static u32 u4n_roce_caps(struct net_device *ndev, const union ib_gid *dgid)
 {
 	struct u4n_link *l = netdev_priv(ndev);
+	u32 flags = READ_ONCE(l->roce.flags);
+	const struct u4n_gids *gids;
 
-	if (u4n_gids_find(rcu_dereference(l->roce.remote), dgid) < 0)
+	gids = rcu_dereference(l->roce.remote);
+	if (!(flags & U4N_ROCE_BYPASS) || u4n_gids_find(gids, dgid) < 0)
 		return 0;
+	if (flags & U4N_ROCE_ELIDE_ICRC && gids->no_icrc)
+		return ROCE_LINK_CAP_REACH | ROCE_LINK_CAP_NO_ICRC;
 	return ROCE_LINK_CAP_REACH;
 }
 
@@ -152,6 +183,7 @@ static int u4n_roce_xmit(struct net_device *ndev, struct sk_buff *skb)
 }
 
 static const struct roce_link_ops u4n_roce_ops = {
+	.start = u4n_roce_start,
 	.stop = u4n_roce_stop,
 	.gid_add = u4n_roce_gid_add,
 	.gid_del = u4n_roce_gid_del,
@@ -168,11 +200,13 @@ static const struct roce_link_ops u4n_roce_ops = {
 bool u4n_roce_send_gids(struct u4n_link *l)
 {
 	struct u4n_roce *roce = &l->roce;
+	u32 flags = READ_ONCE(roce->flags);
 	struct u4n_ctl ctl = {
 		.type = U4N_CTL_GIDS,
 		.cookie = l->hs.peer.cookie,
 	};
 	const struct u4n_gids *gids;
+	bool same;
 
 	if (!(l->hs.peer.caps & U4N_CAP_ROCE))
 		return false;
@@ -182,12 +216,17 @@ bool u4n_roce_send_gids(struct u4n_link *l)
 
 	rcu_read_lock();
 	gids = rcu_dereference(roce->local);
-	if (gids && gids->version == ctl.arg) {
+	same = gids && READ_ONCE(gids->version) == ctl.arg;
+	if (same && flags & U4N_ROCE_BYPASS) {
 		ctl.count = gids->count;
 		ctl.gids = gids->gid;
 	}
+	if (flags & U4N_ROCE_ELIDE_ICRC &&
+	    READ_ONCE(roce->client_caps) & ROCE_LINK_CAP_NO_ICRC &&
+	    l->hs.peer.caps & U4N_CAP_NO_ICRC)
+		ctl.flags = U4N_GIDS_NO_ICRC;
 	/* else the list is empty, or newer and will be sent the next time */
-	if (!gids || gids->version == ctl.arg)
+	if (!gids || same)
 		u4n_tx_control(l, &ctl, false);
 	rcu_read_unlock();
 	return true;
@@ -211,6 +250,7 @@ void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl)
 	if (!gids)
 		return;
 	gids->version = ctl->arg;
+	gids->no_icrc = ctl->flags & U4N_GIDS_NO_ICRC;
 	memcpy(gids->gid, ctl->gids, ctl->count * U4N_GID_SIZE);
 
 	spin_lock(&roce->lock);
@@ -294,24 +334,84 @@ static bool u4n_roce_rcv_client(struct u4n_link *l, struct sk_buff *skb)
 	return true;
 }
 
+/*
+ * A packet without ICRC that nobody here can take. The peer either does not know
+ * yet that the GID has gone, or has it wrong: see to it that it is told.
+ */
+static void u4n_roce_drop(struct u4n_link *l, struct sk_buff *skb)
+{
+	struct u4n_roce *roce = &l->roce;
+
+	u4n_rx_count(l, U4N_RX_ROCE_DROP_NO_ICRC, 1);
+	kfree_skb(skb);
+
+	spin_lock(&roce->lock);
+	if (READ_ONCE(roce->acked) == roce->version)
+		u4n_roce_renew(l);
+	spin_unlock(&roce->lock);
+}
+
 /**
  * u4n_roce_rcv - a packet has come through the peer's RoCE link
  * @l: the link
  * @skb: packet, with its Ethernet header
+ * @flags: %U4N_META_NO_ICRC or 0
  *
  * The peer's idea of our MAC address may be old, and does not matter: the packet
  * was meant for this host.
  */
-void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb)
+void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb, u8 flags)
 {
+	bool no_icrc = flags & U4N_META_NO_ICRC;
+	bool can_take;
+
 	skb->protocol = eth_type_trans(skb, l->ndev);
 	skb->pkt_type = PACKET_HOST;
 	skb_reset_network_header(skb);
-	if (u4n_roce_rcv_client(l, skb))
+	ROCE_LINK_CB(skb)->flags = no_icrc ? ROCE_LINK_NO_ICRC : 0;
+
+	can_take = !no_icrc ||
+		   READ_ONCE(l->roce.client_caps) & ROCE_LINK_CAP_NO_ICRC;
+	if (can_take && u4n_roce_rcv_client(l, skb))
 		return;
+	if (no_icrc) {
+		u4n_roce_drop(l, skb);
+		return;
+	}
 
 	u4n_rx_count(l, U4N_RX_ROCE_TO_STACK, 1);
 	napi_gro_receive(&l->napi, skb);
+}
+
+/**
+ * u4n_roce_meta_flags - what a packet from the RoCE link needs to say of itself
+ * @skb: the packet
+ *
+ * Return: %U4N_META_NO_ICRC or 0.
+ */
+u8 u4n_roce_meta_flags(const struct sk_buff *skb)
+{
+	return ROCE_LINK_CB(skb)->flags & ROCE_LINK_NO_ICRC ?
+		U4N_META_NO_ICRC : 0;
+}
+
+/**
+ * u4n_roce_set_flags - change the private flags
+ * @l: the link
+ * @flags: U4N_ROCE_*
+ *
+ * What they say holds for what we send, and the peer is told for what it sends.
+ */
+void u4n_roce_set_flags(struct u4n_link *l, u32 flags)
+{
+	struct u4n_roce *roce = &l->roce;
+
+	spin_lock_bh(&roce->lock);
+	if (flags != roce->flags) {
+		WRITE_ONCE(roce->flags, flags);
+		u4n_roce_renew(l);
+	}
+	spin_unlock_bh(&roce->lock);
 }
 
 /**
@@ -338,6 +438,7 @@ void u4n_roce_setup(struct u4n_link *l)
 {
 	spin_lock_init(&l->roce.lock);
 	l->roce.version = 1;
+	l->roce.flags = U4N_ROCE_BYPASS | U4N_ROCE_ELIDE_ICRC;
 }
 
 /**

@@ -178,6 +178,8 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	unsigned int i;
 	int ret;
 
+	if (type == U4N_HEAD_ROCE)
+		head.meta.flags = u4n_roce_meta_flags(skb);
 	if (plan->bodies) {
 		ret = u4n_tx_map(l, skb, plan);
 		if (ret)
@@ -321,6 +323,12 @@ int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb)
 	if (!l->tx.open) {
 		u4n_tx_count(l, U4N_TX_ROCE_DROP_DOWN, 1);
 		ret = -ENETDOWN;
+		goto drop;
+	}
+	/* the client has asked in another session */
+	if (u4n_roce_meta_flags(skb) && !(l->tx.caps & U4N_CAP_NO_ICRC)) {
+		u4n_tx_count(l, U4N_TX_DROP_META, 1);
+		ret = -EOPNOTSUPP;
 		goto drop;
 	}
 	if (l->tx.head - l->tx.tail >= U4N_TX_REAP_BATCH)

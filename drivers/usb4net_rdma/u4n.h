@@ -159,7 +159,7 @@ struct u4n_hs {
 };
 
 #define U4N_CAPS	(U4N_CAP_ROCE | U4N_CAP_CSUM | U4N_CAP_GSO | \
-			 (U4N_HAVE_TUNNEL ? U4N_CAP_TUNNEL : 0))
+			 U4N_CAP_NO_ICRC | (U4N_HAVE_TUNNEL ? U4N_CAP_TUNNEL : 0))
 
 /* Memory that ends with a frame that has been sent */
 enum u4n_map {
@@ -315,6 +315,7 @@ enum u4n_rx_counter {
 	U4N_RX_ROCE_PACKETS,
 	U4N_RX_ROCE_BYTES,
 	U4N_RX_ROCE_TO_STACK,
+	U4N_RX_ROCE_DROP_NO_ICRC,
 	U4N_RX_NUM,
 };
 
@@ -385,10 +386,16 @@ struct u4n_rx {
 	u64_stats_t drops[U4N_NUM_DROPS];
 };
 
+/* Private flags of the network device, in the order of u4n_priv_names */
+#define U4N_ROCE_BYPASS		BIT(0)
+#define U4N_ROCE_ELIDE_ICRC	BIT(1)
+
 /**
  * struct u4n_roce - RoCE link
  * @link: our registration, RCU
  * @lock: protects writers of the tables
+ * @flags: private flags, U4N_ROCE_*
+ * @client_caps: ROCE_LINK_CAP_* of the client
  * @local: GIDs that the client has announced, RCU
  * @remote: GIDs that the peer has announced, RCU
  * @version: of @local
@@ -396,7 +403,9 @@ struct u4n_rx {
  */
 struct u4n_roce {
 	struct roce_link __rcu *link;
-	spinlock_t lock;	/* writers of the lists */
+	spinlock_t lock;	/* writers of the lists and flags */
+	u32 flags;
+	u32 client_caps;
 	struct u4n_gids __rcu *local;
 	struct u4n_gids __rcu *remote;
 	u32 version;
@@ -587,7 +596,9 @@ bool u4n_roce_send_gids(struct u4n_link *l);
 void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl);
 void u4n_roce_rcv_gids_ack(struct u4n_link *l, u32 version);
 u32 u4n_roce_remote_version(struct u4n_link *l);
-void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb);
+void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb, u8 flags);
+u8 u4n_roce_meta_flags(const struct sk_buff *skb);
+void u4n_roce_set_flags(struct u4n_link *l, u32 flags);
 
 static inline struct u4n_tx_frame *u4n_tx_frame(struct u4n_link *l, u32 index)
 {

@@ -30,7 +30,9 @@
  * - roce_link_caps() and roce_link_xmit(), and so the driver's operations of
  *   the same name: process or softirq context, inside an RCU read section,
  *   bottom halves on or off, interrupts on. They must not sleep.
- * - roce_link_rcv() and so the client's rcv(): the driver's NAPI poll.
+ * - roce_link_rcv() and so the client's rcv(): the driver's NAPI poll. The
+ *   client may answer from there, so the driver must not hold a lock that its
+ *   caps() or xmit() take.
  * - everything else: process context, may sleep, one at a time per link. RTNL
  *   may be held by the caller or not, so start(), stop(), gid_add() and
  *   gid_del() must neither take it nor wait for anyone who does.
@@ -50,15 +52,40 @@ struct sk_buff;
  * enum roce_link_caps - what a link can do towards one destination GID
  * @ROCE_LINK_CAP_REACH: the link's peer said that the GID is its own, so
  *	packets for it may be handed to roce_link_xmit()
+ * @ROCE_LINK_CAP_NO_ICRC: and they may go without ICRC, see
+ *	%ROCE_LINK_NO_ICRC
  */
 enum roce_link_caps {
 	ROCE_LINK_CAP_REACH	= BIT(0),
+	ROCE_LINK_CAP_NO_ICRC	= BIT(1),
 };
+
+/**
+ * struct roce_link_cb - what there is to know of a packet, in &sk_buff->cb
+ * @flags: ROCE_LINK_*
+ *
+ * It is for whom the packet is given to, by roce_link_xmit() or roce_link_rcv(),
+ * and stays as it is until the driver has sent the packet.
+ */
+struct roce_link_cb {
+	u8 flags;
+};
+
+#define ROCE_LINK_CB(skb)	((struct roce_link_cb *)(skb)->cb)
+
+/*
+ * The ICRC is not filled in, its four bytes are 0: the link itself protects what
+ * it carries, from the driver's memory to the peer's. Such a packet must never
+ * leave the link, so the driver drops one that the client of the receiving end
+ * does not take.
+ */
+#define ROCE_LINK_NO_ICRC	BIT(0)
 
 /**
  * struct roce_link_ops - operations of the driver
  *
- * @start: a client has attached. A negative return refuses it. Optional.
+ * @start: a client has attached, that can receive what @caps say
+ *	(ROCE_LINK_CAP_*). A negative return refuses it. Optional.
  * @stop: the client has detached and no further packet will be given to it:
  *	forget all its GIDs. Not called if the driver unregisters first.
  *	Optional.
@@ -74,10 +101,11 @@ enum roce_link_caps {
  *	packets and costs a retransmission.
  * @xmit: send one packet. @skb starts at the IP header (network and transport
  *	header and protocol are set, dev is @ndev) and is a complete RoCEv2
- *	packet: IP, UDP without checksum, BTH, payload, pad, ICRC. It has room
- *	for a link-layer header of LL_RESERVED_SPACE(@ndev) in front. The skb is
- *	consumed in any case; a negative return says that the packet was
- *	dropped, which the client treats as a loss on the wire.
+ *	packet: IP, UDP without checksum, BTH, payload, pad, ICRC, with what
+ *	&struct roce_link_cb says. It has room for a link-layer header of
+ *	LL_RESERVED_SPACE(@ndev) in front. The skb is consumed in any case; a
+ *	negative return says that the packet was dropped, which the client treats
+ *	as a loss on the wire.
  *
  *	Packets leave in the order of the calls. The skb must not be orphaned:
  *	its destructor tells the client that the hardware is done with the
@@ -89,7 +117,7 @@ enum roce_link_caps {
  *	all of them are freed, because destroying a connection waits for them.
  */
 struct roce_link_ops {
-	int (*start)(struct net_device *ndev);
+	int (*start)(struct net_device *ndev, u32 caps);
 	void (*stop)(struct net_device *ndev);
 	int (*gid_add)(struct net_device *ndev, const union ib_gid *gid);
 	void (*gid_del)(struct net_device *ndev, const union ib_gid *gid);
@@ -100,10 +128,12 @@ struct roce_link_ops {
 /**
  * struct roce_link_client_ops - operations of the client
  *
+ * @caps: what the client can receive, ROCE_LINK_CAP_NO_ICRC or 0
  * @rcv: take one packet, always consumed. @skb is as roce_link_rcv() describes
  *	it. Nothing in it has been checked: it comes from the wire.
  */
 struct roce_link_client_ops {
+	u32 caps;
 	void (*rcv)(void *client, struct sk_buff *skb);
 };
 
