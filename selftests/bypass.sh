@@ -4,7 +4,9 @@
 # RDMA over the link does not pass the IP stack, and what says so is true: with
 # the patched rdma_rxe the packets of a transfer are counted by the driver's
 # RoCE link and not by IP and UDP; with the kernel's own rdma_rxe on the same
-# netdevs it is the other way round.
+# netdevs it is the other way round. Nor does a small message take a work item,
+# unless there is an ODP memory region, access to which can sleep. Both the
+# bypass and the elision of the ICRC can be turned off on either side.
 #
 # perftest itself sets up its connection over TCP, so IP is allowed that many
 # packets. UDP is allowed none.
@@ -168,6 +170,95 @@ through_ip()
 	done
 }
 
+# no_icrc a|b: packets without ICRC that the side has sent and received
+no_icrc()
+{
+	echo $(($(rdma_count "$1" link_sent_no_icrc) +
+		$(rdma_count "$1" link_rcvd_no_icrc)))
+}
+
+# elided all|none: none or all of the packets of a transfer go without ICRC.
+elided()
+{
+	local a b
+
+	a=$(no_icrc a) && b=$(no_icrc b) && take ours &&
+	transfer ib_send_bw 4 -e || return
+	busywait 5000 settled
+	a=$(($(no_icrc a) - a)) b=$(($(no_icrc b) - b))
+	echo "without ICRC: $a at A, $b at B"
+	if [ "$1" = none ]; then
+		[ $a -eq 0 ] && [ $b -eq 0 ]
+	else
+		[ $a -eq $(($(since a rxe_tx) + $(since a rxe_rx))) ] &&
+		[ $b -eq $(($(since b rxe_tx) + $(since b rxe_rx))) ] &&
+		[ $a -gt 0 ]
+	fi
+}
+
+# flag a|b NAME on|off: a private flag of the side's netdev
+flag()
+{
+	on "$1" ethtool --set-priv-flags "$(dev_of "$1")" "$2" "$3" &&
+	on "$1" ethtool --show-priv-flags "$(dev_of "$1")" |
+		grep -q "^$2 *: $3"
+}
+
+# few CMD...: with a tenth of the messages
+few()
+{
+	local iters=$((iters / 10)) packets=$((packets / 10))
+
+	"$@"
+}
+
+# flag_works SIDE NAME OFF_CHECK... -- ON_CHECK...: the neighbour is told, which
+# takes a moment.
+flag_works()
+{
+	local side=$1 name=$2 off=()
+
+	shift 2
+	while [ "$1" != -- ]; do
+		off+=("$1")
+		shift
+	done
+	shift
+	flag "$side" "$name" off && busywait 10000 "${off[@]}" || return
+	flag "$side" "$name" on && busywait 10000 "$@"
+}
+
+tracing=/sys/kernel/tracing
+
+# rxe_works CMD...: run CMD and set WORKS to the number of rxe's work items that
+# have been executed meanwhile.
+rxe_works()
+{
+	local event=$tracing/events/workqueue/workqueue_execute_start/enable
+	local rc=0
+
+	mountpoint -q $tracing || mount -t tracefs tracefs $tracing || return
+	echo > $tracing/trace && echo 1 > $event || return
+	"$@" || rc=$?
+	echo 0 > $event || return
+	WORKS=$(grep -c 'function do_work \[rdma_rxe\]' $tracing/trace)
+	msg "$WORKS work items"
+	return $rc
+}
+
+# Each iteration is two messages, which stock rxe needs several work items for.
+works_few()
+{
+	rxe_works pingpong b rc -e -n "$iters" "$@" || return
+	[ "$WORKS" -le $((iters / 4)) ] || fail "$WORKS work items"
+}
+
+works_many()
+{
+	rxe_works pingpong b rc -e -n "$iters" "$@" || return
+	[ "$WORKS" -ge "$iters" ] || fail "$WORKS work items"
+}
+
 change_rxe()
 {
 	on_a rdma link delete "$A_RXE" &&
@@ -189,7 +280,7 @@ bypass_ready()
 }
 
 ktap_print_header
-ktap_set_plan 10
+ktap_set_plan 19
 run_step "link" link_up
 run_step "modules of the project" load_ours
 run_step "rxe devices" rxe_up
@@ -198,7 +289,20 @@ need "bypass is ready, IPv4" busywait 10000 bypass_ready 4
 need "bypass is ready, IPv6" busywait 10000 bypass_ready 6
 check "ib_write_bw does not pass IP, IPv4 GID" bypassed ib_write_bw 4
 check "ib_send_bw does not pass IP, IPv6 GID" bypassed ib_send_bw 6 -e
+check "a small message takes no work item" works_few -s 8
+check "it does if there is an ODP memory region" works_many -s 8 -o
+check "and no longer does without" works_few -s 8
+check "no packet on the link has an ICRC" few elided all
+check "roce-icrc-elision off at A" few flag_works a roce-icrc-elision \
+	elided none -- elided all
+check "roce-icrc-elision off at B" few flag_works b roce-icrc-elision \
+	elided none -- elided all
+check "roce-bypass off at A" few flag_works a roce-bypass \
+	through_ip ib_send_bw 4 -e -- elided all
+check "roce-bypass off at B" few flag_works b roce-bypass \
+	through_ip ib_send_bw 4 -e -- elided all
 run_step "the kernel's own rdma_rxe instead" change_rxe
+check "a small message takes work items with it" works_many -s 8
 check "ib_write_bw passes IP with it, IPv4 GID" through_ip ib_write_bw 4
 check "ib_send_bw passes IP with it, IPv6 GID" through_ip ib_send_bw 6 -e
 ktap_finished

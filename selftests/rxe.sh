@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The fixes to rdma_rxe at the front of the patch series, on an ordinary netdev
-# without a RoCE link: veth. With the kernel's own rdma_rxe the first fix's part
-# fails, the second one's crashes the kernel, the third one's fails.
+# without a RoCE link: veth. With the kernel's own rdma_rxe each of the checks
+# fails, and the one with the datagrams crashes the kernel: KARGS=rxe.stock on
+# the command line of bed/run shows that.
 #
 # beds: uml qemu
 # topology: netns
@@ -18,9 +19,18 @@
 # An address of A on another interface, so that it is in no GID table.
 other_ip6=fd01::1
 
+load_rxe()
+{
+	if grep -qw rxe.stock /proc/cmdline; then
+		load_stock_rxe
+	else
+		mod_load rdma_rxe
+	fi
+}
+
 veth_up()
 {
-	mod_load veth &&
+	mod_load veth && load_rxe &&
 	ip netns add b && ip -n b link set lo up &&
 	ip link add veth0 mtu 9000 type veth peer name veth1 mtu 9000 netns b ||
 		return
@@ -92,12 +102,72 @@ read_is_paced()
 	[ "$n" -eq 0 ] || fail "$n packets were dropped"
 }
 
+# provoke CASE: see rxe_provoke.py
+provoke()
+{
+	timeout 60 python3 "$(dirname "$0")/rxe_provoke.py" "$1" \
+		"$A_RXE" "$(gid_index a)" "$A_IP" "$B_RXE" "$(gid_index b)" "$B_IP"
+}
+
+udp_port_free()
+{
+	[ -z "$(ss -Huln 'sport = :4791')" ]
+}
+
+# A device that cannot be created, for its name is taken.
+no_socket_left()
+{
+	mod_load dummy && ip link add dummy0 type dummy && ip link set dummy0 up ||
+		return
+	! rdma link add "$A_RXE" type rxe netdev dummy0 2>/dev/null ||
+		fail "two devices of one name" || return
+	udp_port_free && fail "rxe does not listen at all" && return 1
+	rdma link delete "$A_RXE" && busywait 5000 udp_port_free ||
+		fail "rxe still listens without a device" || return
+	ip link delete dummy0
+}
+
+# The mode can be changed only while there is one network namespace.
+exclusive()
+{
+	busywait 10000 rdma system set netns "$1"
+}
+
+exclusive_link()
+{
+	mod_load dummy && load_rxe && exclusive exclusive || return
+	ip netns add c && ip -n c link add dummy1 type dummy &&
+	ip -n c link set dummy1 up &&
+	ip netns exec c rdma link add rxe9 type rxe netdev dummy1 || return
+	ip netns exec c rdma link show rxe9/1 ||
+		fail "not visible where it was created" || return
+	! rdma link show rxe9/1 2>/dev/null ||
+		fail "visible in the initial namespace"
+}
+
+exclusive_end()
+{
+	ip netns exec c rdma link delete rxe9 2>/dev/null ||
+		rdma link delete rxe9 2>/dev/null
+	ip netns delete c && exclusive shared
+}
+
 ktap_print_header
-ktap_set_plan 6
+ktap_set_plan 16
+check "netns exclusive: the device is where its netdev is" exclusive_link
+need "netns shared" exclusive_end
 run_step "veth" veth_up
 run_step "rxe devices" rxe_up
 need "it works" verbs_check b -s 1,4096,65537
 check "a qdisc drop is a loss, not an error" survives_drops
-check "datagrams for an address that is no GID" survives_strangers
 check "READ responses are paced" read_is_paced
+check "the cause of an error is told" provoke cause
+check "a dead peer is noticed" provoke dead
+check "retransmission does not wait for jiffies" provoke retrans
+check "nor does RNR" provoke rnr
+check "an address goes and comes back" provoke gid
+check "duplicates of a READ stay within its range" provoke duplicate
+check "ODP" verbs_check b -O -s 1,9,4095,4097,65537
+check "datagrams for an address that is no GID" survives_strangers
+check "no socket is left behind" no_socket_left
 ktap_finished

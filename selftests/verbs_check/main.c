@@ -145,6 +145,7 @@ static void __attribute__((noreturn)) vc_usage(void)
 		"  -n COUNT         messages per round (4)\n"
 		"  -f FLOW,...      data flows: out, in, both (all)\n"
 		"  -m MTU           path MTU (the smaller of the two ports)\n"
+		"  -O               on-demand paging\n"
 		"  -S SEED          of the pattern\n"
 		"  -t SECONDS       repeat for that long\n"
 		"  -T SECONDS       longest wait for anything (20)\n"
@@ -245,7 +246,7 @@ static void vc_options(struct vc *vc, int argc, char **argv)
 	struct vc_params *par = &vc->par;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "d:g:q:o:s:n:f:m:S:t:T:p:")) != -1) {
+	while ((opt = getopt(argc, argv, "d:g:q:o:s:n:f:m:OS:t:T:p:")) != -1) {
 		switch (opt) {
 		case 'd':
 			vc->dev_name = optarg;
@@ -270,6 +271,9 @@ static void vc_options(struct vc *vc, int argc, char **argv)
 			break;
 		case 'm':
 			par->mtu = vc_mtu_enum(strtoul(optarg, NULL, 0));
+			break;
+		case 'O':
+			par->odp = 1;
 			break;
 		case 'S':
 			par->seed = strtoull(optarg, NULL, 0);

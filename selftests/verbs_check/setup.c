@@ -26,9 +26,11 @@ static struct ibv_context *vc_open_device(const char *name)
 
 static struct ibv_mr *vc_reg(struct vc *vc, void *buf, size_t len, int access)
 {
-	struct ibv_mr *mr = ibv_reg_mr(vc->pd, buf, len,
-				       IBV_ACCESS_LOCAL_WRITE | access);
+	struct ibv_mr *mr;
 
+	if (vc->par.odp)
+		access |= IBV_ACCESS_ON_DEMAND;
+	mr = ibv_reg_mr(vc->pd, buf, len, IBV_ACCESS_LOCAL_WRITE | access);
 	if (!mr)
 		vc_die(2, "cannot register %zu bytes: %s", len,
 		       strerror(errno));

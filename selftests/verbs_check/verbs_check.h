@@ -49,6 +49,7 @@ struct vc_params {
 	uint32_t count;
 	uint32_t mtu;
 	uint32_t timeout;
+	uint32_t odp;
 	uint32_t num_sizes;
 	uint64_t seed;
 	uint32_t sizes[VC_MAX_SIZES];

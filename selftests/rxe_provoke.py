@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Provokes what rdma_rxe once did wrong, for rxe.sh.
+
+	rxe_provoke.py CASE A_RXE A_GID A_IP B_RXE B_GID B_IP
+
+Both ends are in this process: A's device has a netdev in this network
+namespace, B's in the namespace "b". The exit status is 0 if all is as the
+verbs specify.
+"""
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import zlib
+
+import pyverbs.enums as e
+from pyverbs.addr import AHAttr, GlobalRoute
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.wr import SGE, RecvWR, SendWR
+
+BUF = 65536
+PSN = 0x1000
+ACCESS = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_READ
+
+
+class End:
+    """One end of an RC connection"""
+
+    def __init__(self, name, gid, ip):
+        self.name, self.gid, self.ip = name, int(gid), ip
+        self.ctx = Context(name=name)
+        self.pd = PD(self.ctx)
+        self.cq = CQ(self.ctx, 64)
+        self.mr = MR(self.pd, BUF, ACCESS)
+        cap = QPCap(max_send_wr=16, max_recv_wr=16, max_send_sge=1, max_recv_sge=1)
+        self.qp = QP(self.pd, QPInitAttr(qp_type=e.IBV_QPT_RC, cap=cap,
+                                         scq=self.cq, rcq=self.cq, sq_sig_all=1))
+
+    def connect(self, peer, timeout=14, retry=7, rnr_timer=1, mtu=e.IBV_MTU_1024):
+        gr = GlobalRoute(dgid=peer.ctx.query_gid(1, peer.gid), sgid_index=self.gid,
+                         hop_limit=64)
+        attr = QPAttr(port_num=1)
+        attr.qp_access_flags = ACCESS
+        attr.ah_attr = AHAttr(gr=gr, is_global=1, port_num=1)
+        attr.path_mtu = mtu
+        attr.dest_qp_num = peer.qp.qp_num
+        attr.rq_psn = attr.sq_psn = PSN
+        attr.max_rd_atomic = attr.max_dest_rd_atomic = 4
+        attr.min_rnr_timer = rnr_timer
+        attr.timeout, attr.retry_cnt, attr.rnr_retry = timeout, retry, 7
+        self.qp.to_rts(attr)
+
+    def sge(self, length=8, offset=0, lkey=None):
+        return SGE(self.mr.buf + offset, length, lkey or self.mr.lkey)
+
+    def post(self, wr_id=1, opcode=e.IBV_WR_SEND, remote=None, **kw):
+        wr = SendWR(wr_id, opcode=opcode, num_sge=1, sg=[self.sge(**kw)])
+        if remote:
+            wr.set_wr_rdma(remote.mr.rkey, remote.mr.buf)
+        self.qp.post_send(wr)
+
+    def recv(self):
+        self.qp.post_recv(RecvWR(2, 1, [self.sge(1024)]))
+
+    def wait(self, seconds=10.0):
+        """The next completion. Sleeps, for where CPU work takes no time."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            count, wcs = self.cq.poll(1)
+            if count:
+                return wcs[0]
+            time.sleep(0.0001)
+        sys.exit(f"{self.name}: no completion for {seconds} s")
+
+    def expect(self, status, what):
+        wc = self.wait()
+        if wc.status != status:
+            sys.exit(f"{what}: status {wc.status}, should be {status}")
+
+    def counter(self, name):
+        path = f"/sys/class/infiniband/{self.name}/ports/1/hw_counters/{name}"
+        with open(path, encoding="ascii") as f:
+            return int(f.read())
+
+
+def connected(a, b, **kw):
+    a.connect(b, **kw)
+    b.connect(a, **kw)
+
+
+def took(limit, start, what):
+    ms = (time.monotonic() - start) * 1000
+    print(f"{what}: {ms:.2f} ms")
+    if ms > limit:
+        sys.exit(f"{what}: {ms:.2f} ms, at most {limit} are allowed")
+
+
+def cause(a, b):
+    """A request that fails locally says why, those after it are flushed"""
+    connected(a, b)
+    a.post(lkey=a.mr.lkey ^ 0x5500)
+    a.expect(e.IBV_WC_LOC_PROT_ERR, "wrong lkey")
+    a.post()
+    a.expect(e.IBV_WC_WR_FLUSH_ERR, "request after that")
+
+
+def dead(a, b):
+    """A peer that does not answer is noticed, with the largest retry_cnt, too"""
+    connected(a, b)
+    b.qp.close()
+    start = time.monotonic()
+    a.post()
+    a.expect(e.IBV_WC_RETRY_EXC_ERR, "no peer")
+    took(4 * 8 * 67.2, start, "timeout 14, retry_cnt 7")
+
+
+def retrans(a, b):
+    """timeout 8 is 1.05 ms, and may be doubled"""
+    connected(a, b, timeout=8, retry=1)
+    b.qp.close()
+    start = time.monotonic()
+    a.post()
+    a.expect(e.IBV_WC_RETRY_EXC_ERR, "no peer")
+    took(8, start, "timeout 8, retry_cnt 1")
+
+
+def rnr(a, b):
+    """RNR timer 1 is 10 us"""
+    connected(a, b)
+    start = time.monotonic()
+    a.post()
+    time.sleep(0.0005)
+    if not b.counter("send_rnr_err"):
+        sys.exit("no RNR NAK")
+    b.recv()
+    a.expect(e.IBV_WC_SUCCESS, "send")
+    took(5, start, "RNR timer 1")
+
+
+def gid(a, b):
+    """An address that goes and comes back is a pause, not an error"""
+    dev = open(f"/sys/class/infiniband/{a.name}/ports/1/gid_attrs/ndevs/{a.gid}",
+               encoding="ascii").read().strip()
+
+    def address(what):
+        subprocess.run(["ip", "addr", what, f"{a.ip}/24", "dev", dev], check=True)
+        time.sleep(0.1)
+
+    connected(a, b)
+    b.recv()
+    b.recv()
+    a.post()
+    a.expect(e.IBV_WC_SUCCESS, "send before")
+    address("del")
+    a.post()
+    address("add")
+    a.expect(e.IBV_WC_SUCCESS, "send while the address was gone")
+
+
+def raw(src, dst, opcode, psn, rest):
+    """Sends a RoCEv2 request from one end to the QP of the other"""
+    bth = struct.pack("!BBHII", opcode, 0, 0xffff, dst.qp.qp_num, 1 << 31 | psn)
+    udp_len = 8 + len(bth) + len(rest) + 4
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + udp_len, 1, 0x4000, 64, 17, 0,
+                     socket.inet_aton(src.ip), socket.inet_aton(dst.ip))
+    udp = struct.pack("!HHHH", 50000, 4791, udp_len, 0)
+    masked = bytearray(ip + udp + bth + rest)
+    masked[1] = masked[8] = 0xff                # TOS, TTL
+    masked[10:12] = masked[26:28] = b"\xff\xff"  # checksums
+    masked[32] = 0xff                           # reserved, before the QP number
+    crc = struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(masked)))
+
+    def send():
+        with open("/run/netns/b", "rb") as ns:
+            os.setns(ns.fileno(), os.CLONE_NEWNET)
+        s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        s.sendto(ip + udp + bth + rest + crc, (dst.ip, 0))
+        s.close()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    thread.join()
+
+
+def duplicate(a, b):
+    """Duplicates of a READ do not lead beyond the end of what it read"""
+    connected(a, b)
+    b.post(opcode=e.IBV_WR_RDMA_READ, remote=a, length=8192)
+    b.expect(e.IBV_WC_SUCCESS, "read")
+
+    def again(skip, length):
+        before = a.counter("sent_pkts")
+        raw(b, a, 0x0c, PSN + skip // 1024,
+            struct.pack("!QII", a.mr.buf + skip, a.mr.rkey, length))
+        time.sleep(0.05)
+        return a.counter("sent_pkts") - before
+
+    for skip, length, want in ((1024, 7168, 7), (2048, 7168, 0), (0, 8192, 8)):
+        n = again(skip, length)
+        print(f"duplicate of {length} bytes at {skip}: {n} packets")
+        if n != want:
+            sys.exit(f"{n} packets, should be {want}")
+
+
+CASES = {f.__name__: f for f in (cause, dead, retrans, rnr, gid, duplicate)}
+
+if __name__ == "__main__":
+    if len(sys.argv) != 8 or sys.argv[1] not in CASES:
+        sys.exit(__doc__)
+    CASES[sys.argv[1]](End(*sys.argv[2:5]), End(*sys.argv[5:8]))
