@@ -4,7 +4,7 @@
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 
-.PHONY: all modules modules_install rxe toolbox demo test test-long check uml \
+.PHONY: all modules modules_install rxe thunderbolt toolbox demo test test-long check uml \
 	clean distclean help
 
 all: modules
@@ -26,6 +26,7 @@ help:
 	@echo '  modules      (default) the drivers for the kernel in KDIR='
 	@echo '  modules_install'
 	@echo '  rxe          the patched rdma_rxe; KSRC= names the kernel source'
+	@echo '  thunderbolt  thunderbolt with patches, and the driver for it; optional'
 	@echo
 	@echo '  clean        remove what was built, keep the toolbox'
 
@@ -41,6 +42,11 @@ rxe:
 	@[ -n "$(KSRC)" ] || { echo 'KSRC= must name the kernel source of KDIR'; exit 1; }
 	KDIR=$(KDIR) KSRC=$(KSRC) scripts/build-modules qemu
 	@echo 'modules are in build/qemu/'
+
+thunderbolt:
+	@[ -n "$(KSRC)" ] || { echo 'KSRC= must name the kernel source of KDIR'; exit 1; }
+	KDIR=$(KDIR) KSRC=$(KSRC) scripts/build-modules qemu --thunderbolt
+	@echo 'modules are in build/qemu/tb/'
 
 toolbox:
 	@scripts/toolbox build

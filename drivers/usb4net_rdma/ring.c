@@ -169,11 +169,17 @@ static void u4n_ring_end_polling(struct u4n_link *l)
  */
 void u4n_ring_stop(struct u4n_link *l)
 {
+	struct tb_nhi *nhi = l->xd->tb->nhi;
+
 	u4n_ring_end_polling(l);
 	tb_ring_stop(l->rx.ring.tb);
 	u4n_ring_reset(&l->rx.ring);
 	tb_ring_stop(l->tx.ring.tb);
 	u4n_ring_reset(&l->tx.ring);
+
+	/* what has stopped the rings are writes: this reads after them */
+	if (!nhi->going_away)
+		ioread32(nhi->iobase + U4N_NHI_THROTTLING);
 }
 
 /**

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A ring of the host interface. ring.c sets it up and takes it down,
- * ring_direct.c moves frames through it.
+ * A ring of the host interface. ring.c sets it up and takes it down. What moves
+ * frames through it is ring_direct.c, or ring_batch.c if the core has calls for
+ * that (see Kbuild).
  */
 #ifndef _U4N_RING_H
 #define _U4N_RING_H
@@ -11,6 +12,19 @@
 struct u4n_desc;
 struct u4n_link;
 
+#ifdef U4N_RING_BATCH
+/**
+ * struct u4n_ring - one direction
+ * @tb: the core's ring
+ * @posted: frames that the core is to get
+ * @done: frames that the core has given
+ */
+struct u4n_ring {
+	struct tb_ring *tb;
+	struct list_head posted;
+	struct list_head done;
+};
+#else
 /**
  * struct u4n_ring - one direction
  * @tb: the core's ring. It believes that the ring is always empty.
@@ -32,6 +46,7 @@ struct u4n_ring {
 	u32 tail;
 	bool running;
 };
+#endif
 
 /* ring.c */
 struct device *u4n_ring_dma_dev(const struct u4n_link *l);
@@ -42,7 +57,7 @@ void u4n_ring_stop(struct u4n_link *l);
 void u4n_ring_unmask(struct u4n_link *l);
 int u4n_ring_throttle(struct u4n_link *l, unsigned int nsec);
 
-/* ring_direct.c */
+/* ring_direct.c, ring_batch.c */
 int u4n_ring_init(struct u4n_ring *r, struct tb_ring *tb);
 void u4n_ring_exit(struct u4n_ring *r);
 void u4n_ring_reset(struct u4n_ring *r);

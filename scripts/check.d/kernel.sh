@@ -16,7 +16,7 @@ KOBJ=$OUT/kobj
 OURS="drivers/roce_link drivers/usb4net_rdma"
 # Where in the kernel tree a real directory is needed.
 REAL="drivers include include/rdma drivers/infiniband drivers/infiniband/sw
-      drivers/infiniband/sw/rxe"
+      drivers/infiniband/sw/rxe drivers/thunderbolt"
 
 kheaders()
 {
@@ -139,7 +139,7 @@ hook_tree()
 		echo "source \"$dir/Kconfig\""
 	done >> "$KTREE/drivers/Kconfig"
 	echo endmenu >> "$KTREE/drivers/Kconfig"
-	for dir in $OURS planted; do
+	for dir in $OURS drivers/usb4net_rdma_batch planted; do
 		echo "obj-y += ${dir#drivers/}/"
 	done >> "$KTREE/drivers/Makefile"
 	sync_ours
@@ -268,18 +268,20 @@ outoftree_plant()
 	echo 'planted_nowhere.* undefined'
 }
 
-# The series applies to linux-source without fuzz, patch after patch, and what
-# comes out builds in-tree with the same strictness as our own code.
-rxe_check()
+# apply_series WHAT WORK PATH...: the kernel's PATHs in the directory WORK, with
+# patches/WHAT/ applied. The series has to apply without fuzz, patch after patch.
+apply_series()
 {
-	local src dir=drivers/infiniband/sw/rxe list work p out
+	local src what=$1 work=$2 path list p out
+	shift 2
 
 	src=$(ksrc) || return
-	list=$(files 'patches/rxe/7.3/*.patch')
-	need "${#list}" "patches in patches/rxe/7.3" || return
-	work=$(mktemp -d -p "$TMP")
-	mkdir -p "$work/$dir"
-	cp "$src/$dir"/* "$work/$dir/"
+	list=$(files "patches/$what/7.3/*.patch")
+	need "${#list}" "patches in patches/$what/7.3" || return
+	for path; do
+		mkdir -p "$work/${path%/*}"
+		cp -r "$src/$path" "$work/$path"
+	done
 	while IFS= read -r p; do
 		out=$(patch -d "$work" -p1 -F0 --no-backup-if-mismatch < "$p" 2>&1) &&
 			! grep -q fuzz <<< "$out" && continue
@@ -287,6 +289,16 @@ rxe_check()
 		echo "$out"
 		return 1
 	done <<< "$list"
+}
+
+# The series, and what comes out builds in-tree with the same strictness as our
+# own code.
+rxe_check()
+{
+	local dir=drivers/infiniband/sw/rxe work
+
+	work=$(mktemp -d -p "$TMP")
+	apply_series rxe "$work" $dir || return
 	[ -z "${PLANTED:-}" ] || return 0
 	prepare_tree && sync_ours || return
 	(cd "$work" && find $dir -type f | sort | sync_dir "$KTREE/$dir" "$dir") || return
@@ -299,6 +311,44 @@ rxe_plant()
 	cat > patches/rxe/7.3/0001-planted.patch <<-'END'
 	--- a/drivers/infiniband/sw/rxe/rxe.c
 	+++ b/drivers/infiniband/sw/rxe/rxe.c
+	@@ -1,3 +1,4 @@
+	 // a line that is not in that file
+	 // and another one
+	+// a new one
+	 // and the last one
+	END
+	echo '0001-planted.patch does not apply'
+}
+
+# The same for the files that are patched (sparse has findings in others of the
+# kernel's), and the driver as it is with such a core, in another directory.
+# The patched header stays out of everybody else's sight.
+thunderbolt_check()
+{
+	local core=drivers/thunderbolt hdr=include/linux/thunderbolt.h
+	local ours=drivers/usb4net_rdma inc=$KTREE/patched/include work objs
+
+	work=$(mktemp -d -p "$TMP")
+	apply_series thunderbolt "$work" $core $hdr || return
+	[ -z "${PLANTED:-}" ] || return 0
+	prepare_tree && sync_ours || return
+	sync_file "$work/$hdr" "$inc/linux/thunderbolt.h" || return
+	(cd "$work" && find $core -type f | sort | sync_dir "$KTREE/$core" $core) || return
+	files "$ours/*" | sync_dir "$KTREE/${ours}_batch" $ours || return
+	objs=$(files 'patches/thunderbolt/7.3/*.patch' | xargs sed -n \
+		"s|^+++ b/\($core/.*\)\.c\$|\1.o|p" | sort -u)
+	need "${#objs}" "patched files" || return
+	# shellcheck disable=SC2086	# a list of words
+	build_dir $objs ${ours}_batch/ TB_INCLUDE="$inc" \
+		NOSTDINC_FLAGS="-nostdinc -I$inc"
+}
+
+thunderbolt_plant()
+{
+	mkdir -p patches/thunderbolt/7.3
+	cat > patches/thunderbolt/7.3/0001-planted.patch <<-'END'
+	--- a/include/linux/thunderbolt.h
+	+++ b/include/linux/thunderbolt.h
 	@@ -1,3 +1,4 @@
 	 // a line that is not in that file
 	 // and another one

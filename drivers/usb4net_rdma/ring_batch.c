@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Frames through a core that takes and gives them by the list, which is what
+ * patches/thunderbolt/ adds. Kbuild takes this file for such a core, else
+ * ring_direct.c.
+ */
+#include "u4n.h"
+
+#define U4N_RING_BATCH_MAX	64	/* frames to take from the core at once */
+
+/**
+ * u4n_ring_init - take over a ring from the core
+ * @r: the ring
+ * @tb: the core's, not started
+ *
+ * Return: 0.
+ */
+int u4n_ring_init(struct u4n_ring *r, struct tb_ring *tb)
+{
+	r->tb = tb;
+	u4n_ring_reset(r);
+	return 0;
+}
+
+/**
+ * u4n_ring_exit - undo u4n_ring_init()
+ * @r: the ring
+ */
+void u4n_ring_exit(struct u4n_ring *r)
+{
+	r->tb = NULL;
+}
+
+/**
+ * u4n_ring_reset - begin with an empty ring
+ * @r: the ring, just started or stopped
+ */
+void u4n_ring_reset(struct u4n_ring *r)
+{
+	INIT_LIST_HEAD(&r->posted);
+	INIT_LIST_HEAD(&r->done);
+}
+
+static void u4n_ring_kick(struct u4n_ring *r)
+{
+	/* fails when the host interface goes away: then they stay where they are */
+	tb_ring_enqueue_list(r->tb, &r->posted);
+}
+
+static struct ring_frame *u4n_ring_poll(struct u4n_ring *r)
+{
+	struct ring_frame *frame;
+
+	if (list_empty(&r->done) &&
+	    !tb_ring_poll_list(r->tb, &r->done, U4N_RING_BATCH_MAX))
+		return NULL;
+	frame = list_first_entry(&r->done, struct ring_frame, list);
+	list_del(&frame->list);
+	return frame;
+}
+
+/**
+ * u4n_ring_post_tx - give a frame to the transmit ring
+ * @l: the link
+ * @frame: frame, one less than the ring's size may be in there
+ *
+ * It stays unsent until u4n_ring_kick_tx().
+ */
+void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame)
+{
+	list_add_tail(&frame->list, &l->tx.ring.posted);
+}
+
+/**
+ * u4n_ring_kick_tx - have all frames sent that were posted
+ * @l: the link
+ */
+void u4n_ring_kick_tx(struct u4n_link *l)
+{
+	u4n_ring_kick(&l->tx.ring);
+}
+
+/**
+ * u4n_ring_post_rx - give a buffer to the receive ring
+ * @l: the link
+ * @frame: frame, one less than the ring's size may be in there
+ *
+ * It is of no use until u4n_ring_kick_rx(), so the peer must not be told before.
+ */
+void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame)
+{
+	list_add_tail(&frame->list, &l->rx.ring.posted);
+}
+
+/**
+ * u4n_ring_kick_rx - make all buffers known that were posted
+ * @l: the link
+ */
+void u4n_ring_kick_rx(struct u4n_link *l)
+{
+	u4n_ring_kick(&l->rx.ring);
+}
+
+/**
+ * u4n_ring_poll_tx - take the oldest frame if it has been sent
+ * @l: the link
+ *
+ * Return: the frame or NULL.
+ */
+struct ring_frame *u4n_ring_poll_tx(struct u4n_link *l)
+{
+	return u4n_ring_poll(&l->tx.ring);
+}
+
+/**
+ * u4n_ring_poll_rx - take the next received frame
+ * @l: the link
+ *
+ * Return: the frame or NULL.
+ */
+struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l)
+{
+	return u4n_ring_poll(&l->rx.ring);
+}
+
+/**
+ * u4n_ring_rx_ready - is there a received frame to be polled?
+ * @l: the link, whose rings run
+ *
+ * Any context. It says nothing about frames that NAPI has in hand.
+ *
+ * Return: true if there is.
+ */
+bool u4n_ring_rx_ready(const struct u4n_link *l)
+{
+	return tb_ring_poll_ready(l->rx.ring.tb);
+}
