@@ -14,7 +14,7 @@
 # beds: uml qemu
 # topology: netns
 # timeout: 300
-# runs: uml qemu:smoke
+# runs: uml qemu:smoke uml:smoke:tb=patched
 # uml-mode: real
 
 # shellcheck source=selftests/lib.sh

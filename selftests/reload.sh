@@ -9,7 +9,7 @@
 # topology: netns
 # timeout: 400
 # uml-mode: basic
-# runs: uml
+# runs: uml uml:smoke:tb=patched
 # runs-long: qemu
 
 . "$(dirname "$0")/lib.sh"

@@ -11,7 +11,7 @@
 # timeout: 240
 # channels: serial
 # runs: qemu:smoke
-# runs-long: qemu
+# runs-long: qemu qemu:smoke:tb=patched
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
