@@ -134,17 +134,22 @@ def projection(bench):
     print(head + "   latency")
     for stack in data.STACKS:
         stream, ping = counts(bench, STREAM, stack), counts(bench, PING, stack)
-        if not stream or not ping:
+        if not stream and not ping:
             print(f"{stack:<8} not measured")
             continue
         for rate in ASSUMED["frame_rates"]:
             for mod in ASSUMED["moderation_s"]:
                 line = f"{stack:<8} {rate / 1e6:>8.1f} M {mod * 1e6:>8.0f} us "
                 for wire in ASSUMED["wires"]:
+                    if not stream:
+                        line += f"  {'-':>6} {'':<7}"
+                        continue
                     gbit, bound = throughput(stream, SIZE, stack, wire, rate, mod)
                     line += f"  {gbit:>6.1f} {bound:<7}"
-                us = latency(ping, PING_SIZE, stack, 40e9, rate, mod)
-                print(f"{line}  {us:>6.1f} us")
+                if ping:
+                    us = latency(ping, PING_SIZE, stack, 40e9, rate, mod)
+                    line += f"  {us:>6.1f} us"
+                print(line)
 
 
 def check(bench):
@@ -189,18 +194,19 @@ def plot(bench, path):
     legend = []
     for stack in data.STACKS:
         stream, ping = counts(bench, STREAM, stack), counts(bench, PING, stack)
-        if not stream or not ping:
+        if not stream and not ping:
             continue
         legend.append((stack, svg.COLOURS[stack]))
         line = [
             (x.at(w / 1e9), y.at(throughput(stream, SIZE, stack, w, rate, mod)[0]))
             for w in wires
-            if w <= 90e9
+            if stream and w <= 90e9
         ]
         d.path(line, svg.COLOURS[stack])
         line = [
             (mx.at(m * 1e6), my.at(latency(ping, PING_SIZE, stack, 40e9, rate, m)))
             for m in mods
+            if ping
         ]
         d.path(line, svg.COLOURS[stack])
     d.legend(110, 66, legend)
