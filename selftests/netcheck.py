@@ -4,21 +4,31 @@
 
   netcheck.py serve ADDRESS
   netcheck.py client ADDRESS SEED BYTES SIZE...
+  netcheck.py pump-serve ADDRESS
+  netcheck.py pump ADDRESS SIZE [COUNT]
 
 The client sends datagrams of the sizes given, which come back, and then a
 stream of so many bytes, for which it gets another one.
+
+The pump sends a block of that size every few milliseconds, which comes back, and
+prints how many have, until there were COUNT or it gets SIGTERM.
 
 The content depends on seed, size, direction and position, so that pieces
 that are lost, swapped, stale or doubled do not go unnoticed.
 """
 
 import random
+import signal
 import socket
 import sys
 import threading
+import time
 
 PORT = 18700
 TIMEOUT = 10
+PUMP_PORT = 18701
+PUMP_TIMEOUT = 30
+PUMP_PAUSE = 0.05
 
 
 def content(*key, size):
@@ -100,6 +110,31 @@ def client_tcp(address, seed, size):
     print(f"netcheck: {size} bytes each way")
 
 
+def pump_serve(address):
+    listener = socket.socket(family(address), socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((address, PUMP_PORT))
+    listener.listen()
+    conn, _ = listener.accept()
+    while data := conn.recv(65536):
+        conn.sendall(data)
+
+
+def pump(address, size, count):
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    blocks = [content("pump", i, size=size) for i in range(7)]
+    sock = socket.create_connection((address, PUMP_PORT), timeout=PUMP_TIMEOUT)
+    n = 0
+    while n != count and not stop.is_set():
+        block = blocks[n % len(blocks)]
+        sock.sendall(block)
+        compare(receive_all(sock, size), block, f"block {n}")
+        n += 1
+        print(n, flush=True)
+        time.sleep(PUMP_PAUSE)
+
+
 def main():
     match sys.argv[1:]:
         case ["serve", address]:
@@ -107,6 +142,12 @@ def main():
         case ["client", address, seed, size, *sizes]:
             client_udp(address, seed, sizes)
             client_tcp(address, seed, size)
+        case ["pump-serve", address]:
+            pump_serve(address)
+        case ["pump", address, size]:
+            pump(address, int(size), -1)
+        case ["pump", address, size, count]:
+            pump(address, int(size), int(count))
         case _:
             sys.exit(__doc__)
 

@@ -257,6 +257,47 @@ static int u4n_ethtool_set_coalesce(struct net_device *ndev,
 	return ret;
 }
 
+static int u4n_ethtool_get_tunable(struct net_device *ndev,
+				   const struct ethtool_tunable *tuna,
+				   void *data)
+{
+	const struct u4n_link *l = netdev_priv(ndev);
+
+	switch (tuna->id) {
+	case ETHTOOL_TX_COPYBREAK:
+		*(u32 *)data = l->tx.copybreak;
+		return 0;
+	case ETHTOOL_RX_COPYBREAK:
+		*(u32 *)data = l->rx.copybreak;
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int u4n_ethtool_set_tunable(struct net_device *ndev,
+				   const struct ethtool_tunable *tuna,
+				   const void *data)
+{
+	struct u4n_link *l = netdev_priv(ndev);
+	u32 val = *(const u32 *)data;
+
+	switch (tuna->id) {
+	case ETHTOOL_TX_COPYBREAK:
+		if (val > U4N_TX_COPYBREAK_MAX)
+			return -ERANGE;
+		WRITE_ONCE(l->tx.copybreak, val);
+		return 0;
+	case ETHTOOL_RX_COPYBREAK:
+		if (val < U4N_RX_COPYBREAK_MIN || val > U4N_RX_COPYBREAK_MAX)
+			return -ERANGE;
+		WRITE_ONCE(l->rx.copybreak, val);
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
 /* Lanes that carry what we send */
 static unsigned int u4n_ethtool_lanes(enum tb_link_width width)
 {
@@ -304,6 +345,7 @@ static int u4n_ethtool_set_priv_flags(struct net_device *ndev, u32 flags)
 const struct ethtool_ops u4n_ethtool_ops = {
 	.supported_coalesce_params = ETHTOOL_COALESCE_RX_USECS |
 				     ETHTOOL_COALESCE_USE_ADAPTIVE_RX,
+	.cap_link_lanes_supported = true,
 	.get_drvinfo = u4n_ethtool_get_drvinfo,
 	.get_link = ethtool_op_get_link,
 	.get_link_ksettings = u4n_ethtool_get_link_ksettings,
@@ -314,6 +356,8 @@ const struct ethtool_ops u4n_ethtool_ops = {
 	.get_sset_count = u4n_ethtool_get_sset_count,
 	.get_strings = u4n_ethtool_get_strings,
 	.get_ethtool_stats = u4n_ethtool_get_stats,
+	.get_tunable = u4n_ethtool_get_tunable,
+	.set_tunable = u4n_ethtool_set_tunable,
 	.get_ts_info = ethtool_op_get_ts_info,
 	.get_priv_flags = u4n_ethtool_get_priv_flags,
 	.set_priv_flags = u4n_ethtool_set_priv_flags,
