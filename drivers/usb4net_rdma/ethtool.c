@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* ethtool */
 #include <linux/ethtool.h>
+#include <linux/log2.h>
 #include <linux/utsname.h>
 #include <net/page_pool/helpers.h>
 
@@ -211,10 +212,26 @@ static void u4n_ethtool_get_ringparam(struct net_device *ndev,
 {
 	const struct u4n_link *l = netdev_priv(ndev);
 
-	ring->rx_max_pending = U4N_RING_MAX - 1;
-	ring->rx_pending = l->rx.size - 1;
-	ring->tx_max_pending = U4N_RING_MAX - 1;
-	ring->tx_pending = l->tx.size - 1;
+	ring->rx_max_pending = U4N_RING_MAX;
+	ring->rx_pending = l->rx.size;
+	ring->tx_max_pending = U4N_RING_MAX;
+	ring->tx_pending = l->tx.size;
+}
+
+/* The core has compared with the largest sizes */
+static int u4n_ethtool_set_ringparam(struct net_device *ndev,
+				     struct ethtool_ringparam *ring,
+				     struct kernel_ethtool_ringparam *kring,
+				     struct netlink_ext_ack *extack)
+{
+	if (ring->tx_pending < U4N_RING_MIN || ring->rx_pending < U4N_RING_MIN) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "a ring has at least %u descriptors",
+				       U4N_RING_MIN);
+		return -EINVAL;
+	}
+	return u4n_net_resize(netdev_priv(ndev),
+			      roundup_pow_of_two(ring->tx_pending),
+			      roundup_pow_of_two(ring->rx_pending));
 }
 
 static void u4n_ethtool_get_channels(struct net_device *ndev,
@@ -353,6 +370,7 @@ const struct ethtool_ops u4n_ethtool_ops = {
 	.get_coalesce = u4n_ethtool_get_coalesce,
 	.set_coalesce = u4n_ethtool_set_coalesce,
 	.get_ringparam = u4n_ethtool_get_ringparam,
+	.set_ringparam = u4n_ethtool_set_ringparam,
 	.get_sset_count = u4n_ethtool_get_sset_count,
 	.get_strings = u4n_ethtool_get_strings,
 	.get_ethtool_stats = u4n_ethtool_get_stats,
