@@ -1,0 +1,183 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Rings and flow control under faults: interrupts that come late, frames and
+# credits that are lost, buffers that the host interface does not see for a
+# while, a transmit ring that stops. Credits are whole again by themselves,
+# nothing is dropped by us, and small packets take little memory.
+#
+# beds: uml qemu
+# topology: netns
+# timeout: 600
+# runs: uml
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/traffic.sh"
+. "$(dirname "$0")/fault-lib.sh"
+
+rounds=8	# of 10 MB each way, while one frame of 1000 is lost
+[ "$SMOKE" = 0 ] || rounds=2
+# What is wrong if it was not provoked
+bad='rx_drop_no_.*|rx_drop_overrun|rx_flow_control_errors|tx_drop_.*|end_.*'
+
+begin()
+{
+	counters a > /tmp/a && counters b > /tmp/b && emu fault off
+}
+
+# unharmed [ERE]: no session has ended, and nothing was dropped by us. With
+# ERE nothing of that has changed, either.
+unharmed()
+{
+	local side got
+
+	for side in a b; do
+		got=$(changes /tmp/$side $side "$bad${1:+|$1}")
+		[ -z "$got" ] || fail "$side: $got" || return
+	done
+}
+
+# hurt KIND SIDE: faults of this kind have happened at this side's router.
+hurt()
+{
+	local router=0 n
+
+	[ "$2" = a ] || router=1
+	n=$(emu_stat $router.fault."$1") || return
+	echo "$1 at $2: $n"
+	[ "$n" -gt 0 ] || fail "no fault $1 at $2"
+}
+
+late_interrupts()
+{
+	begin && fault irq-delay us 2000 chance 50 && stream a 10000000 ||
+		return
+	hurt irq-delay a && hurt irq-delay b && emu fault off &&
+		unharmed rx_lost_frames
+}
+
+stream_ms()
+{
+	local start
+
+	start=$(now_ms)
+	stream a 10000000 > /tmp/stream || { cat /tmp/stream; return 1; }
+	echo $(($(now_ms) - start))
+}
+
+frames_lost()
+{
+	local before after
+
+	begin || return
+	before=$(stream_ms) || return
+	fault drop chance 1000 || return
+	for _ in $(seq $rounds); do
+		stream a 10000000 > /tmp/stream ||
+			{ cat /tmp/stream; return 1; }
+	done
+	hurt drop a && hurt drop b && emu fault off && unharmed || return
+	busywait 3000 credits_whole || return
+	after=$(stream_ms) || return
+	echo "twice 10 MB: $before ms before, $after ms after"
+	[ "$after" -le $((2 * before + 200)) ] || fail "it is slow afterwards"
+}
+
+# All that carries credits, and only that
+credits_lost()
+{
+	begin && fault drop eof 6 chance 2 && stream a 10000000 || return
+	hurt drop a && hurt drop b && emu fault off && unharmed &&
+		busywait 3000 credits_whole
+}
+
+# The host interface sees no new buffers while both sides send more than there
+# is room for: what finds none is lost there, and nothing but that.
+buffers_withheld()
+{
+	local pid lost
+
+	begin || return
+	blast 2 100000000 32000 > /tmp/udp 2>&1 &
+	pid=$!
+	sleep 0.5
+	for _ in 1 2 3 4 5 6; do
+		fault withhold for 50000 && sleep 0.1 || return
+	done
+	wait "$pid" || { cat /tmp/udp; return 1; }
+	hurt withhold a && hurt withhold b || return
+	lost=$(emu stats | awk '/\.overflows/ { n += $2 } END { print n }')
+	echo "lost for want of a buffer: $lost"
+	[ "$lost" -gt 0 ] || fail "the ring was never short of buffers" ||
+		return
+	unharmed && busywait 3000 credits_whole && ping_ok a "$B_IP" 60000
+}
+
+# Too many frames in flight: the ring stops for good. The session is ended
+# once, and the stream goes on.
+ring_stalls()
+{
+	local ends
+
+	begin && fault delay router 0 us 300 &&
+		fault stall router 0 above 60 count 1 || return
+	stream a 10000000 || return
+	hurt stall a && emu fault off || return
+	ends=$(changes /tmp/a a 'end_.*|sessions')
+	echo "$ends"
+	[ "$ends" = 'end_tx_stall=1 sessions=1' ] || fail "not ended once" ||
+		return
+	kernel_says a 'link is down: transmit ring has stalled' 1 &&
+		busywait 3000 credits_whole
+}
+
+starved()
+{
+	begin && fault starve && stream a 2000000 && emu fault off && unharmed
+}
+
+# Bytes of memory that a datagram of 26 bytes takes in the socket of a reader
+# that does not read
+small_stays_small()
+{
+	local pid mem
+
+	bg_on b python3 -c '
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)	# SO_RCVBUFFORCE
+s.bind(("'"$B_IP"'", 9000))
+time.sleep(60)' > /dev/null 2>&1
+	pid=$BG_PID
+	busywait 5000 udp_bound || return
+	on_a python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(4000):
+    s.sendto(b"x" * 26, ("'"$B_IP"'", 9000))' || return
+	sleep 0.2
+	mem=$(on_b ss -Huamn "sport = :9000" |
+		sed -n 's/.*skmem:(r\([0-9]*\),.*/\1/p')
+	kill "$pid"
+	wait "$pid" 2> /dev/null
+	echo "4000 datagrams take $mem bytes"
+	[ "$mem" -gt $((4000 * 200)) ] || fail "they did not arrive" || return
+	[ "$mem" -le $((4000 * 1280)) ] || fail "$((mem / 4000)) each"
+}
+
+udp_bound()
+{
+	on_b ss -Huan "sport = :9000" | grep -q .
+}
+
+ktap_print_header
+ktap_set_plan 8
+run_step "the link comes up" link_up
+check "interrupts come late" late_interrupts
+check "one frame of 1000 is lost" frames_lost
+check "every other CONTROL message is lost" credits_lost
+check "buffers are not seen, under load both ways" buffers_withheld
+check "a transmit ring stops for good" ring_stalls
+check "no end-to-end credits" starved
+check "a small packet takes little memory" small_stays_small
+ktap_finished
