@@ -208,6 +208,20 @@ stack_up()
 
 # --- the measurements -------------------------------------------------------
 
+# Who wakes up waits until the other one is done, at most for its slice of time.
+# Otherwise work that hands messages to other work on one processor is in step
+# with it or is not, by chance, for a whole run, and the cost of a message in a
+# stream may differ by two thirds.
+calm()
+{
+	local features=/sys/kernel/debug/sched/features
+
+	mountpoint -q /sys/kernel/debug ||
+		mount -t debugfs debugfs /sys/kernel/debug
+	echo NO_WAKEUP_PREEMPTION > $features
+	grep -qw NO_WAKEUP_PREEMPTION $features
+}
+
 one_run()
 {
 	local workload=$1 messages=$2
@@ -279,6 +293,7 @@ else
 fi
 mountpoint -q /sys/kernel/tracing ||
 	mount -t tracefs tracefs /sys/kernel/tracing
+calm || ktap_exit_fail_msg "the scheduler has no such feature"
 export BENCH_STATS="/usb4net/bin/usb4emu-ctl -s $EMU_CTL stats"
 header
 if [ "$stack" != raw ]; then

@@ -25,9 +25,7 @@
  * command that prints the emulator's counters; devices 0 and 1 are those of
  * the client and of the server.
  */
-#define _GNU_SOURCE
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -302,19 +300,6 @@ static void bench_client(struct bench *b, uint32_t messages, bool trace)
 	bench_write(b->sock, &pass.count, sizeof(pass.count));
 }
 
-/*
- * A process that wakes up lets the work that woke it end. Otherwise the two
- * ends of a stream, on one processor, fall into step or do not by chance, which
- * makes a message cost half as much again or not.
- */
-static void bench_schedule(void)
-{
-	struct sched_param zero = { 0 };
-
-	if (sched_setscheduler(0, SCHED_BATCH, &zero))
-		bench_die("scheduling policy: %s", strerror(errno));
-}
-
 int main(int argc, char **argv)
 {
 	struct bench b = { 0 };
@@ -324,7 +309,6 @@ int main(int argc, char **argv)
 	int opt;
 
 	signal(SIGPIPE, SIG_IGN);
-	bench_schedule();
 	while ((opt = getopt(argc, argv, "sw:d:g:c:r:R:n:T")) != -1) {
 		switch (opt) {
 		case 's':
