@@ -5,7 +5,7 @@
 
 DIRECTORY holds the report of a guest that was started with bench.profile=1,
 which has the kernel's symbols in it, and what selftests/bench/plugin/insns.c
-has written with profile=on. COUNT functions are named for each workload, 25 by
+has written with profile=on. COUNT functions are named for each workload, 15 by
 default. Interrupts and timer ticks are in it, as they are in every figure.
 """
 
@@ -59,7 +59,7 @@ def attribute(counts, addresses, names):
 
 def main():
     directory, stack = sys.argv[1:3]
-    top = int(sys.argv[3]) if len(sys.argv) > 3 else 25
+    top = int(sys.argv[3]) if len(sys.argv) > 3 else 15
     with open(os.path.join(directory, "report"), encoding="utf-8") as f:
         text = f.read().splitlines()
     addresses, names = symbols(text)
