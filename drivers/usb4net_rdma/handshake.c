@@ -557,6 +557,8 @@ static void u4n_hs_leave(struct u4n_link *l, enum u4n_reason reason)
 	hs->ends[reason]++;
 	trace_u4n_hs_leave(l, NULL, reason);
 	u4n_tx_close(l);
+	if (reason == U4N_WHY_TX_STALL)
+		u4n_tx_stalled(l);
 	if (state == U4N_HS_UP) {
 		netif_carrier_off(l->ndev);
 		if (reason == U4N_WHY_PEER_BYE)
