@@ -15,10 +15,12 @@
  * @name: as the command has it
  * @help: in the list of kinds
  */
-static const struct emu_fault_kind {
+struct emu_fault_kind {
 	const char *name;
 	const char *help;
-} emu_fault_kinds[EMU_NR_FAULTS] = {
+};
+
+static const struct emu_fault_kind emu_fault_kinds[EMU_NR_FAULTS] = {
 	[EMU_FAULT_DELAY] = { "delay", "frames wait, and those of the ring behind them" },
 	[EMU_FAULT_UNPLUG] = { "unplug", "the cable is pulled when this frame passes" },
 	[EMU_FAULT_DROP] = { "drop", "frames are lost" },
@@ -45,12 +47,14 @@ static const struct emu_fault_kind {
  * @min: least number
  * @max: largest number
  */
-static const struct emu_fault_wordspec {
+struct emu_fault_wordspec {
 	const char *name;
 	u32 kinds;
 	u32 min;
 	u32 max;
-} emu_fault_words[EMU_NR_WORDS] = {
+};
+
+static const struct emu_fault_wordspec emu_fault_words[EMU_NR_WORDS] = {
 	[EMU_WORD_ROUTER] = { "router", EMU_ALL_KINDS, 0, EMU_MAX_ROUTERS - 1 },
 	[EMU_WORD_RING] = { "ring", EMU_RING_KINDS, 0, EMU_MAX_HOPS - 1 },
 	[EMU_WORD_HOP] = { "hop", EMU_FAULTS_FRAME, 0, 0x7ff },
