@@ -259,6 +259,32 @@ works_many()
 	[ "$WORKS" -ge "$iters" ] || fail "$WORKS work items"
 }
 
+# capture SIDE: tcpdump what comes and goes, as tcpdump prints it
+capture()
+{
+	bg_on "$1" tcpdump -i "$(dev_of "$1")" -w "/tmp/roce.$1" -B 8192 \
+		--immediate-mode "udp port 4791" > /dev/null 2> "/tmp/log.$1"
+	busywait 10000 grep -q listening "/tmp/log.$1"
+}
+
+# Packet sockets see both directions, and IP gets nothing of it.
+tapped()
+{
+	local s n
+
+	capture a && capture b || return
+	take ours && transfer ib_send_bw 4 -e || return
+	busywait 5000 settled
+	pkill -INT tcpdump
+	for s in a b; do
+		busywait 5000 grep -q "dropped by kernel" "/tmp/log.$s" || return
+		n=$(on $s tcpdump -nr "/tmp/roce.$s" 2> /dev/null | wc -l)
+		echo "tcpdump at $s: $n"
+		[ "$n" -eq $(($(since $s tx) + $(since $s rx))) ] || return
+		want $s udp -eq 0 && want $s ip -le $tcp_packets || return
+	done
+}
+
 change_rxe()
 {
 	on_a rdma link delete "$A_RXE" &&
@@ -280,7 +306,7 @@ bypass_ready()
 }
 
 ktap_print_header
-ktap_set_plan 19
+ktap_set_plan 20
 run_step "link" link_up
 run_step "modules of the project" load_ours
 run_step "rxe devices" rxe_up
@@ -289,6 +315,7 @@ need "bypass is ready, IPv4" busywait 10000 bypass_ready 4
 need "bypass is ready, IPv6" busywait 10000 bypass_ready 6
 check "ib_write_bw does not pass IP, IPv4 GID" bypassed ib_write_bw 4
 check "ib_send_bw does not pass IP, IPv6 GID" bypassed ib_send_bw 6 -e
+check "tcpdump sees what passes by IP" few tapped
 check "a small message takes no work item" works_few -s 8
 check "it does if there is an ODP memory region" works_many -s 8 -o
 check "and no longer does without" works_few -s 8

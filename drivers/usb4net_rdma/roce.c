@@ -311,6 +311,24 @@ static bool u4n_roce_dgid(const struct sk_buff *skb, union ib_gid *gid)
 }
 
 /* Give a packet to the RDMA device if it is for one of its GIDs */
+/*
+ * Show a packet that passes by the stack to packet sockets. The copy is marked as
+ * somebody else's, so that IP drops it. A bridge or the like would forward it:
+ * then it is not shown.
+ */
+static void u4n_roce_tap(struct u4n_link *l, struct sk_buff *skb)
+{
+	struct sk_buff *copy;
+
+	if (!dev_nit_active(l->ndev) || rcu_access_pointer(l->ndev->rx_handler))
+		return;
+	copy = skb_clone(skb, GFP_ATOMIC);
+	if (!copy)
+		return;
+	copy->pkt_type = PACKET_OTHERHOST;
+	netif_receive_skb(copy);
+}
+
 static bool u4n_roce_rcv_client(struct u4n_link *l, struct sk_buff *skb)
 {
 	unsigned int len = skb->len + ETH_HLEN;
@@ -323,8 +341,10 @@ static bool u4n_roce_rcv_client(struct u4n_link *l, struct sk_buff *skb)
 
 	rcu_read_lock();
 	link = rcu_dereference(l->roce.link);
-	if (link && u4n_gids_find(rcu_dereference(l->roce.local), &gid) >= 0)
+	if (link && u4n_gids_find(rcu_dereference(l->roce.local), &gid) >= 0) {
+		u4n_roce_tap(l, skb);
 		taken = roce_link_rcv(link, skb);
+	}
 	rcu_read_unlock();
 	if (!taken)
 		return false;
