@@ -18,7 +18,7 @@
 
 small=56	# a ping in one HEAD_LAST
 large=8000	# a ping in a HEAD_MORE and several BODY frames
-watched='rx_drop_.*|rx_lost_.*|rx_flow_control_errors|end_.*|sessions'
+watched='rx_drop_.*|rx_lost_(frames|packets)|rx_flow_control_errors|end_.*|sessions'
 
 # Frames from A that one large ping takes: the number of BODY frames follows.
 count_bodies()

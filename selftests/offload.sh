@@ -665,7 +665,7 @@ no_losses()
 
 	for side in a b; do
 		bad=$(on $side ethtool -S "$(dev_of $side)" |
-			grep -E 'drop|rx_lost|flow_control_errors' |
+			grep -E 'drop|rx_lost_(frame|packet)|flow_control_errors' |
 			grep -v ': 0$')
 		[ -z "$bad" ] || fail "$side: $bad" || rc=1
 	done

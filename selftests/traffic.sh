@@ -17,6 +17,23 @@ other_side()
 	[ "$1" = a ] && echo b || echo a
 }
 
+# What one end has sent the other one has received, since they exist.
+stats_equal()
+{
+	local what from to x y rc=0
+
+	for from in a b; do
+		to=$(other_side $from)
+		for what in packets bytes; do
+			x=$(ifstat $from tx_$what)
+			y=$(ifstat "$to" rx_$what)
+			echo "$what: $from sent $x, $to received $y"
+			[ "$x" = "$y" ] || rc=1
+		done
+	done
+	return $rc
+}
+
 # ip_of a|b [4|6]
 ip_of()
 {
