@@ -262,25 +262,40 @@ works_many()
 # capture SIDE: tcpdump what comes and goes, as tcpdump prints it
 capture()
 {
-	bg_on "$1" tcpdump -i "$(dev_of "$1")" -w "/tmp/roce.$1" -B 8192 \
+	bg_on "$1" tcpdump -i "$(dev_of "$1")" -w "/tmp/roce.$1" -s 128 -U \
 		--immediate-mode "udp port 4791" > /dev/null 2> "/tmp/log.$1"
 	busywait 10000 grep -q listening "/tmp/log.$1"
 }
 
-# Packet sockets see both directions, and IP gets nothing of it.
+captured()
+{
+	on "$1" tcpdump -nr "/tmp/roce.$1" 2> /dev/null | wc -l
+}
+
+# tcpdump writes what it has read, and what is left when it is killed is lost.
+all_captured()
+{
+	[ "$(captured "$1")" -eq $(($(since "$1" tx) + $(since "$1" rx))) ]
+}
+
+# Packet sockets see both directions, and IP gets nothing of it. The slots of
+# tcpdump's ring are as large as its snapshots: short ones, so that all fit.
 tapped()
 {
-	local s n
+	local s
 
 	capture a && capture b || return
 	take ours && transfer ib_send_bw 4 -e || return
 	busywait 5000 settled
+	for s in a b; do
+		busywait 5000 all_captured $s
+	done
 	pkill -INT tcpdump
 	for s in a b; do
 		busywait 5000 grep -q "dropped by kernel" "/tmp/log.$s" || return
-		n=$(on $s tcpdump -nr "/tmp/roce.$s" 2> /dev/null | wc -l)
-		echo "tcpdump at $s: $n"
-		[ "$n" -eq $(($(since $s tx) + $(since $s rx))) ] || return
+		cat "/tmp/log.$s"
+		echo "$s: $(captured $s) captured, $(since $s tx) sent, $(since $s rx) received"
+		all_captured $s || return
 		want $s udp -eq 0 && want $s ip -le $tcp_packets || return
 	done
 }
