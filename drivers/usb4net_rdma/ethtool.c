@@ -10,6 +10,7 @@
 static const char * const u4n_priv_names[] = {
 	"roce-bypass",
 	"roce-icrc-elision",
+	"roce-multi-psn",
 };
 
 static const char * const u4n_tx_names[] = {
@@ -47,6 +48,7 @@ static const char * const u4n_rx_names[] = {
 	[U4N_RX_ROCE_BYTES]	= "roce_rx_bytes",
 	[U4N_RX_ROCE_TO_STACK]	= "roce_rx_to_stack",
 	[U4N_RX_ROCE_DROP_NO_ICRC] = "roce_rx_drop_no_icrc",
+	[U4N_RX_ROCE_DROP_MULTI_PSN] = "roce_rx_drop_multi_psn",
 };
 
 static_assert(ARRAY_SIZE(u4n_rx_names) == U4N_RX_NUM);

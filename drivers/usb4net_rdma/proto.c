@@ -52,6 +52,7 @@ void u4n_head_build(void *buf, const struct u4n_head *head)
 	wire->csum_offset = cpu_to_le16(head->meta.csum_offset);
 	wire->outer_th = cpu_to_le16(head->meta.outer_th);
 	wire->inner_nh = cpu_to_le16(head->meta.inner_nh);
+	wire->npsn = head->meta.npsn;
 }
 
 static enum u4n_drop u4n_meta_check_csum(const struct u4n_head *head)
@@ -143,6 +144,9 @@ static enum u4n_drop u4n_meta_check(const struct u4n_head *head, u32 caps)
 			return U4N_DROP_FLAGS;
 		if (m->flags && !(caps & U4N_CAP_NO_ICRC))
 			return U4N_DROP_META;
+		if (m->npsn && (!(caps & U4N_CAP_MULTI_PSN) || m->npsn == 1 ||
+				m->npsn > U4N_MAX_NPSN))
+			return U4N_DROP_META;
 		if (m->gso_type || m->gso_hdr_len || m->gso_size ||
 		    m->csum_start || m->csum_offset || m->outer_th ||
 		    m->inner_nh)
@@ -153,6 +157,8 @@ static enum u4n_drop u4n_meta_check(const struct u4n_head *head, u32 caps)
 	if (m->flags & ~(U4N_META_NEEDS_CSUM | U4N_META_DATA_VALID |
 			 U4N_META_TUNNEL_CSUM))
 		return U4N_DROP_FLAGS;
+	if (m->npsn)
+		return U4N_DROP_META;
 	if ((m->flags && !(caps & U4N_CAP_CSUM)) ||
 	    (m->gso_type && !(caps & U4N_CAP_GSO)) ||
 	    (m->gso_type & U4N_GSO_TUNNEL && !(caps & U4N_CAP_TUNNEL)))
@@ -215,14 +221,13 @@ enum u4n_drop u4n_head_parse(const void *buf, unsigned int size,
 		.csum_offset = le16_to_cpu(wire->csum_offset),
 		.outer_th = le16_to_cpu(wire->outer_th),
 		.inner_nh = le16_to_cpu(wire->inner_nh),
+		.npsn = wire->npsn,
 	};
 
 	if (head->type != U4N_HEAD_ETH && head->type != U4N_HEAD_ROCE)
 		return U4N_DROP_TYPE;
 	if (memchr_inv(wire->reserved, 0, sizeof(wire->reserved)))
 		return U4N_DROP_FLAGS;
-	if (wire->npsn)
-		return U4N_DROP_META;
 
 	if (head->inl < ETH_HLEN || head->inl != size - sizeof(*wire) ||
 	    head->len < head->inl || head->len > U4N_MAX_PACKET)
@@ -338,7 +343,7 @@ enum u4n_drop u4n_ctl_parse(const void *buf, unsigned int size,
 			return U4N_DROP_CTL;
 		break;
 	case U4N_CTL_GIDS:
-		flags = U4N_GIDS_NO_ICRC;
+		flags = U4N_GIDS_NO_ICRC | U4N_GIDS_MULTI_PSN;
 		if (ctl->count > U4N_MAX_GIDS)
 			return U4N_DROP_CTL;
 		break;

@@ -30,6 +30,7 @@
 #define U4N_CAP_GSO		BIT(2)	/* and segmentation */
 #define U4N_CAP_TUNNEL		BIT(3)	/* and that within UDP tunnels */
 #define U4N_CAP_NO_ICRC		BIT(4)	/* ROCE packets without ICRC */
+#define U4N_CAP_MULTI_PSN	BIT(5)	/* and with several PSNs */
 #define U4N_CAP_META		(U4N_CAP_CSUM | U4N_CAP_GSO | U4N_CAP_TUNNEL)
 
 #define U4N_FRAME_SIZE		4096U
@@ -102,9 +103,11 @@ enum u4n_ctl_type {
 #define U4N_KEEPALIVE_PLAIN	BIT(1)	/* send me packets without metadata */
 
 #define U4N_GIDS_NO_ICRC	BIT(0)	/* packets for them may lack the ICRC */
+#define U4N_GIDS_MULTI_PSN	BIT(1)	/* and may stand for several PSNs */
 
-/* Metadata of ROCE packets: flags */
+/* Metadata of ROCE packets: flags, and the largest number of PSNs */
 #define U4N_META_NO_ICRC	BIT(7)
+#define U4N_MAX_NPSN		15U
 
 /* Metadata of ETH packets: flags, and types of segmentation */
 #define U4N_META_NEEDS_CSUM	BIT(0)
@@ -150,7 +153,7 @@ struct u4n_wire_common {
  * @csum_offset: as in &struct virtio_net_hdr
  * @outer_th: outer transport header of a tunnel
  * @inner_nh: inner network header of a tunnel
- * @npsn: PSNs that a ROCE packet stands for; 0
+ * @npsn: PSNs that a ROCE packet stands for if there are several, else 0
  * @reserved: 0
  */
 struct u4n_wire_head {
@@ -254,6 +257,7 @@ enum u4n_drop {
  * @csum_offset: where it belongs, from there
  * @outer_th: outer transport header of a tunnel
  * @inner_nh: inner network header of a tunnel
+ * @npsn: PSNs that a ROCE packet stands for if there are several, else 0
  */
 struct u4n_meta {
 	u8 flags;
@@ -264,6 +268,7 @@ struct u4n_meta {
 	u16 csum_offset;
 	u16 outer_th;
 	u16 inner_nh;
+	u8 npsn;
 };
 
 /**

@@ -6,8 +6,8 @@
  * Each side tells the other which GIDs are its own, as a list with a version
  * that is repeated until it is acknowledged. Packets for a GID of the peer take
  * the link; a packet for a GID of ours goes to the RDMA device. What comes in
- * for others goes up the stack as any packet does, but for packets without ICRC:
- * they are good for the link only, and dropped.
+ * for others goes up the stack as any packet does, but for packets without ICRC or
+ * that stand for several PSNs: they are good for the link only, and dropped.
  */
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
@@ -21,19 +21,33 @@
 #include "u4n.h"
 
 static_assert(sizeof(union ib_gid) == U4N_GID_SIZE);
+static_assert(U4N_MAX_NPSN == ROCE_LINK_MAX_NPSN);
+
+/* What both ends have to want: a private flag, the protocol's names, the client's */
+static const struct {
+	u32 flag;
+	u32 cap;
+	u8 gids;
+	u32 link_cap;
+} u4n_roce_options[] = {
+	{ U4N_ROCE_ELIDE_ICRC, U4N_CAP_NO_ICRC, U4N_GIDS_NO_ICRC,
+	  ROCE_LINK_CAP_NO_ICRC },
+	{ U4N_ROCE_MULTI_PSN, U4N_CAP_MULTI_PSN, U4N_GIDS_MULTI_PSN,
+	  ROCE_LINK_CAP_MULTI_PSN },
+};
 
 /**
  * struct u4n_gids - a list of GIDs, constant once it is published
  * @rcu: to free it
  * @version: as on the wire
- * @no_icrc: packets for them may go without ICRC
+ * @caps: ROCE_LINK_CAP_* towards them
  * @count: number of GIDs
  * @gid: the GIDs
  */
 struct u4n_gids {
 	struct rcu_head rcu;
 	u32 version;
-	bool no_icrc;
+	u32 caps;
 	unsigned int count;
 	union ib_gid gid[] __counted_by(count);
 };
@@ -168,13 +182,17 @@ static u32 u4n_roce_caps(struct net_device *ndev, const union ib_gid *dgid)
 	struct u4n_link *l = netdev_priv(ndev);
 	u32 flags = READ_ONCE(l->roce.flags);
 	const struct u4n_gids *gids;
+	u32 caps;
 
 	gids = rcu_dereference(l->roce.remote);
 	if (!(flags & U4N_ROCE_BYPASS) || u4n_gids_find(gids, dgid) < 0)
 		return 0;
-	if (flags & U4N_ROCE_ELIDE_ICRC && gids->no_icrc)
-		return ROCE_LINK_CAP_REACH | ROCE_LINK_CAP_NO_ICRC;
-	return ROCE_LINK_CAP_REACH;
+	caps = gids->caps;
+	if (!(flags & U4N_ROCE_ELIDE_ICRC))
+		caps &= ~ROCE_LINK_CAP_NO_ICRC;
+	if (!(flags & U4N_ROCE_MULTI_PSN))
+		caps &= ~ROCE_LINK_CAP_MULTI_PSN;
+	return caps;
 }
 
 static int u4n_roce_xmit(struct net_device *ndev, struct sk_buff *skb)
@@ -206,6 +224,7 @@ bool u4n_roce_send_gids(struct u4n_link *l)
 		.cookie = l->hs.peer.cookie,
 	};
 	const struct u4n_gids *gids;
+	unsigned int i;
 	bool same;
 
 	if (!(l->hs.peer.caps & U4N_CAP_ROCE))
@@ -221,10 +240,11 @@ bool u4n_roce_send_gids(struct u4n_link *l)
 		ctl.count = gids->count;
 		ctl.gids = gids->gid;
 	}
-	if (flags & U4N_ROCE_ELIDE_ICRC &&
-	    READ_ONCE(roce->client_caps) & ROCE_LINK_CAP_NO_ICRC &&
-	    l->hs.peer.caps & U4N_CAP_NO_ICRC)
-		ctl.flags = U4N_GIDS_NO_ICRC;
+	for (i = 0; i < ARRAY_SIZE(u4n_roce_options); i++)
+		if (flags & u4n_roce_options[i].flag &&
+		    l->hs.peer.caps & u4n_roce_options[i].cap &&
+		    READ_ONCE(roce->client_caps) & u4n_roce_options[i].link_cap)
+			ctl.flags |= u4n_roce_options[i].gids;
 	/* else the list is empty, or newer and will be sent the next time */
 	if (!gids || same)
 		u4n_tx_control(l, &ctl, false);
@@ -243,6 +263,7 @@ void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl)
 {
 	struct u4n_roce *roce = &l->roce;
 	struct u4n_gids *gids;
+	unsigned int i;
 
 	if (u4n_roce_remote_version(l) == ctl->arg)
 		return;
@@ -250,7 +271,10 @@ void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl)
 	if (!gids)
 		return;
 	gids->version = ctl->arg;
-	gids->no_icrc = ctl->flags & U4N_GIDS_NO_ICRC;
+	gids->caps = ROCE_LINK_CAP_REACH;
+	for (i = 0; i < ARRAY_SIZE(u4n_roce_options); i++)
+		if (ctl->flags & u4n_roce_options[i].gids)
+			gids->caps |= u4n_roce_options[i].link_cap;
 	memcpy(gids->gid, ctl->gids, ctl->count * U4N_GID_SIZE);
 
 	spin_lock(&roce->lock);
@@ -355,14 +379,18 @@ static bool u4n_roce_rcv_client(struct u4n_link *l, struct sk_buff *skb)
 }
 
 /*
- * A packet without ICRC that nobody here can take. The peer either does not know
- * yet that the GID has gone, or has it wrong: see to it that it is told.
+ * A packet that is good for the link only and that nobody here can take. The peer
+ * either does not know yet that the GID has gone, or has it wrong: see to it
+ * that it is told.
  */
-static void u4n_roce_drop(struct u4n_link *l, struct sk_buff *skb)
+static void u4n_roce_drop(struct u4n_link *l, struct sk_buff *skb, u32 needs)
 {
 	struct u4n_roce *roce = &l->roce;
 
-	u4n_rx_count(l, U4N_RX_ROCE_DROP_NO_ICRC, 1);
+	if (needs & ROCE_LINK_CAP_NO_ICRC)
+		u4n_rx_count(l, U4N_RX_ROCE_DROP_NO_ICRC, 1);
+	if (needs & ROCE_LINK_CAP_MULTI_PSN)
+		u4n_rx_count(l, U4N_RX_ROCE_DROP_MULTI_PSN, 1);
 	kfree_skb(skb);
 
 	spin_lock(&roce->lock);
@@ -375,27 +403,33 @@ static void u4n_roce_drop(struct u4n_link *l, struct sk_buff *skb)
  * u4n_roce_rcv - a packet has come through the peer's RoCE link
  * @l: the link
  * @skb: packet, with its Ethernet header
- * @flags: %U4N_META_NO_ICRC or 0
+ * @m: its metadata, checked by u4n_head_parse()
  *
  * The peer's idea of our MAC address may be old, and does not matter: the packet
  * was meant for this host.
  */
-void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb, u8 flags)
+void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb,
+		  const struct u4n_meta *m)
 {
-	bool no_icrc = flags & U4N_META_NO_ICRC;
-	bool can_take;
+	bool no_icrc = m->flags & U4N_META_NO_ICRC;
+	u32 needs = 0;
+
+	if (no_icrc)
+		needs |= ROCE_LINK_CAP_NO_ICRC;
+	if (m->npsn)
+		needs |= ROCE_LINK_CAP_MULTI_PSN;
 
 	skb->protocol = eth_type_trans(skb, l->ndev);
 	skb->pkt_type = PACKET_HOST;
 	skb_reset_network_header(skb);
 	ROCE_LINK_CB(skb)->flags = no_icrc ? ROCE_LINK_NO_ICRC : 0;
+	ROCE_LINK_CB(skb)->npsn = m->npsn;
 
-	can_take = !no_icrc ||
-		   READ_ONCE(l->roce.client_caps) & ROCE_LINK_CAP_NO_ICRC;
-	if (can_take && u4n_roce_rcv_client(l, skb))
+	if (!(needs & ~READ_ONCE(l->roce.client_caps)) &&
+	    u4n_roce_rcv_client(l, skb))
 		return;
-	if (no_icrc) {
-		u4n_roce_drop(l, skb);
+	if (needs) {
+		u4n_roce_drop(l, skb, needs);
 		return;
 	}
 
@@ -404,15 +438,36 @@ void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb, u8 flags)
 }
 
 /**
- * u4n_roce_meta_flags - what a packet from the RoCE link needs to say of itself
+ * u4n_roce_meta_from_skb - what a packet from the RoCE link has to say of itself
+ * @skb: the packet
+ * @m: metadata, all 0
+ */
+void u4n_roce_meta_from_skb(const struct sk_buff *skb, struct u4n_meta *m)
+{
+	const struct roce_link_cb *cb = ROCE_LINK_CB(skb);
+
+	if (cb->flags & ROCE_LINK_NO_ICRC)
+		m->flags = U4N_META_NO_ICRC;
+	if (cb->npsn > 1)
+		m->npsn = cb->npsn;
+}
+
+/**
+ * u4n_roce_needs - what the peer must understand to take a packet
  * @skb: the packet
  *
- * Return: %U4N_META_NO_ICRC or 0.
+ * Return: U4N_CAP_*.
  */
-u8 u4n_roce_meta_flags(const struct sk_buff *skb)
+u32 u4n_roce_needs(const struct sk_buff *skb)
 {
-	return ROCE_LINK_CB(skb)->flags & ROCE_LINK_NO_ICRC ?
-		U4N_META_NO_ICRC : 0;
+	const struct roce_link_cb *cb = ROCE_LINK_CB(skb);
+	u32 caps = U4N_CAP_ROCE;
+
+	if (cb->flags & ROCE_LINK_NO_ICRC)
+		caps |= U4N_CAP_NO_ICRC;
+	if (cb->npsn > 1)
+		caps |= U4N_CAP_MULTI_PSN;
+	return caps;
 }
 
 /**
@@ -458,7 +513,8 @@ void u4n_roce_setup(struct u4n_link *l)
 {
 	spin_lock_init(&l->roce.lock);
 	l->roce.version = 1;
-	l->roce.flags = U4N_ROCE_BYPASS | U4N_ROCE_ELIDE_ICRC;
+	l->roce.flags = U4N_ROCE_BYPASS | U4N_ROCE_ELIDE_ICRC |
+			U4N_ROCE_MULTI_PSN;
 }
 
 /**

@@ -135,7 +135,7 @@ static enum u4n_drop u4n_rx_deliver(struct u4n_link *l, struct sk_buff *skb)
 	u64_stats_update_end(&l->rx.syncp);
 
 	if (l->rx.type == U4N_HEAD_ROCE) {
-		u4n_roce_rcv(l, skb, l->rx.meta.flags);
+		u4n_roce_rcv(l, skb, &l->rx.meta);
 		return U4N_DROP_NONE;
 	}
 	skb->protocol = eth_type_trans(skb, l->ndev);

@@ -179,7 +179,7 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	int ret;
 
 	if (type == U4N_HEAD_ROCE)
-		head.meta.flags = u4n_roce_meta_flags(skb);
+		u4n_roce_meta_from_skb(skb, &head.meta);
 	if (plan->bodies) {
 		ret = u4n_tx_map(l, skb, plan);
 		if (ret)
@@ -326,7 +326,7 @@ int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb)
 		goto drop;
 	}
 	/* the client has asked in another session */
-	if (u4n_roce_meta_flags(skb) && !(l->tx.caps & U4N_CAP_NO_ICRC)) {
+	if (u4n_roce_needs(skb) & ~l->tx.caps) {
 		u4n_tx_count(l, U4N_TX_DROP_META, 1);
 		ret = -EOPNOTSUPP;
 		goto drop;

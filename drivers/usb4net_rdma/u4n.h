@@ -159,7 +159,8 @@ struct u4n_hs {
 };
 
 #define U4N_CAPS	(U4N_CAP_ROCE | U4N_CAP_CSUM | U4N_CAP_GSO | \
-			 U4N_CAP_NO_ICRC | (U4N_HAVE_TUNNEL ? U4N_CAP_TUNNEL : 0))
+			 U4N_CAP_NO_ICRC | U4N_CAP_MULTI_PSN | \
+			 (U4N_HAVE_TUNNEL ? U4N_CAP_TUNNEL : 0))
 
 /* Memory that ends with a frame that has been sent */
 enum u4n_map {
@@ -316,6 +317,7 @@ enum u4n_rx_counter {
 	U4N_RX_ROCE_BYTES,
 	U4N_RX_ROCE_TO_STACK,
 	U4N_RX_ROCE_DROP_NO_ICRC,
+	U4N_RX_ROCE_DROP_MULTI_PSN,
 	U4N_RX_NUM,
 };
 
@@ -389,6 +391,7 @@ struct u4n_rx {
 /* Private flags of the network device, in the order of u4n_priv_names */
 #define U4N_ROCE_BYPASS		BIT(0)
 #define U4N_ROCE_ELIDE_ICRC	BIT(1)
+#define U4N_ROCE_MULTI_PSN	BIT(2)
 
 /**
  * struct u4n_roce - RoCE link
@@ -596,8 +599,10 @@ bool u4n_roce_send_gids(struct u4n_link *l);
 void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl);
 void u4n_roce_rcv_gids_ack(struct u4n_link *l, u32 version);
 u32 u4n_roce_remote_version(struct u4n_link *l);
-void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb, u8 flags);
-u8 u4n_roce_meta_flags(const struct sk_buff *skb);
+void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb,
+		  const struct u4n_meta *m);
+u32 u4n_roce_needs(const struct sk_buff *skb);
+void u4n_roce_meta_from_skb(const struct sk_buff *skb, struct u4n_meta *m);
 void u4n_roce_set_flags(struct u4n_link *l, u32 flags);
 
 static inline struct u4n_tx_frame *u4n_tx_frame(struct u4n_link *l, u32 index)

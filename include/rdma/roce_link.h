@@ -54,21 +54,26 @@ struct sk_buff;
  *	packets for it may be handed to roce_link_xmit()
  * @ROCE_LINK_CAP_NO_ICRC: and they may go without ICRC, see
  *	%ROCE_LINK_NO_ICRC
+ * @ROCE_LINK_CAP_MULTI_PSN: and they may stand for several PSNs, see
+ *	%ROCE_LINK_MAX_NPSN
  */
 enum roce_link_caps {
 	ROCE_LINK_CAP_REACH	= BIT(0),
 	ROCE_LINK_CAP_NO_ICRC	= BIT(1),
+	ROCE_LINK_CAP_MULTI_PSN	= BIT(2),
 };
 
 /**
  * struct roce_link_cb - what there is to know of a packet, in &sk_buff->cb
  * @flags: ROCE_LINK_*
+ * @npsn: PSNs that it stands for, at most %ROCE_LINK_MAX_NPSN; 0 is as good as 1
  *
  * It is for whom the packet is given to, by roce_link_xmit() or roce_link_rcv(),
  * and stays as it is until the driver has sent the packet.
  */
 struct roce_link_cb {
 	u8 flags;
+	u8 npsn;
 };
 
 #define ROCE_LINK_CB(skb)	((struct roce_link_cb *)(skb)->cb)
@@ -80,6 +85,17 @@ struct roce_link_cb {
  * does not take.
  */
 #define ROCE_LINK_NO_ICRC	BIT(0)
+
+/*
+ * A packet of a SEND or WRITE request or of a READ response may have the payload of
+ * several such packets, all but the last of them as long as the path MTU. It
+ * stands for all of them: its PSN is that of the first, the one that follows has the
+ * PSN that would follow the last. Its opcode is FIRST, MIDDLE, LAST or ONLY
+ * by whether it has the first and the last payload of the message. The largest
+ * path MTU is 4096, and what this limit leaves of the 65535 bytes of a UDP or IPv6
+ * length is enough for the headers. Such a packet must never leave the link.
+ */
+#define ROCE_LINK_MAX_NPSN	15
 
 /**
  * struct roce_link_ops - operations of the driver
@@ -102,7 +118,7 @@ struct roce_link_cb {
  * @xmit: send one packet. @skb starts at the IP header (network and transport
  *	header and protocol are set, dev is @ndev) and is a complete RoCEv2
  *	packet: IP, UDP without checksum, BTH, payload, pad, ICRC, with what
- *	&struct roce_link_cb says. It has room for a link-layer header of
+ *	&struct roce_link_cb says. Its payload may be in page fragments. It has room for a link-layer header of
  *	LL_RESERVED_SPACE(@ndev) in front. The skb is consumed in any case; a
  *	negative return says that the packet was dropped, which the client treats
  *	as a loss on the wire.
@@ -128,7 +144,7 @@ struct roce_link_ops {
 /**
  * struct roce_link_client_ops - operations of the client
  *
- * @caps: what the client can receive, ROCE_LINK_CAP_NO_ICRC or 0
+ * @caps: what the client can receive, ROCE_LINK_CAP_* but for _REACH
  * @rcv: take one packet, always consumed. @skb is as roce_link_rcv() describes
  *	it. Nothing in it has been checked: it comes from the wire.
  */
