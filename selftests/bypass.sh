@@ -5,8 +5,9 @@
 # the patched rdma_rxe the packets of a transfer are counted by the driver's
 # RoCE link and not by IP and UDP; with the kernel's own rdma_rxe on the same
 # netdevs it is the other way round. Nor does a small message take a work item,
-# unless there is an ODP memory region, access to which can sleep. Both the
-# bypass and the elision of the ICRC can be turned off on either side.
+# unless there is an ODP memory region, access to which can sleep. The bypass,
+# the elision of the ICRC and packets of several PSNs can be turned off on either
+# side.
 #
 # perftest itself sets up its connection over TCP, so IP is allowed that many
 # packets. UDP is allowed none.
@@ -25,8 +26,10 @@
 size=65536
 iters=200
 [ "$SMOKE" = 1 ] && iters=50
-# 4096 bytes of payload in a packet
+# 4096 bytes of payload in a packet; on the link up to 15 times as much, so that
+# there are two for a message
 packets=$((size * iters / 4096))
+link_packets=$((2 * iters))
 tcp_packets=200
 
 # ip_count a|b: IPv4 and IPv6 packets that the side has received or sent
@@ -102,7 +105,7 @@ since()
 	echo $((now - before[$1.$2]))
 }
 
-# want a|b NAME -eq|-ge|-le NUMBER
+# want a|b NAME -eq|-ge|-le|-lt NUMBER
 want()
 {
 	local is
@@ -138,8 +141,9 @@ bypassed()
 
 	take ours && transfer "$@" || return
 	busywait 5000 settled
-	want a tx -ge $packets || return
-	want b rx -ge $packets || return
+	want a tx -ge $link_packets || return
+	want b rx -ge $link_packets || return
+	want a tx -lt $packets || return
 	# READ is answered by data, everything else by acknowledgments
 	want b tx -ge 1 || return
 	for s in a b; do
@@ -196,6 +200,31 @@ elided()
 	fi
 }
 
+# multi_psn a|b: packets of several PSNs that the side has sent
+multi_psn()
+{
+	rdma_count "$1" link_sent_multi_psn
+}
+
+# several all|none: one or none of the packets of each message, of a WRITE to B and
+# of a READ from B, stands for several PSNs.
+several()
+{
+	local a b
+
+	a=$(multi_psn a) && b=$(multi_psn b) && take ours &&
+	transfer ib_write_bw 4 && transfer ib_read_bw 4 -e || return
+	busywait 5000 settled
+	a=$(($(multi_psn a) - a)) b=$(($(multi_psn b) - b))
+	echo "of several PSNs: $a by A, $b by B"
+	if [ "$1" = none ]; then
+		[ $a -eq 0 ] && [ $b -eq 0 ] && want a tx -ge $packets &&
+			want b tx -ge $packets
+	else
+		[ $a -eq "$iters" ] && [ $b -eq "$iters" ]
+	fi
+}
+
 # flag a|b NAME on|off: a private flag of the side's netdev
 flag()
 {
@@ -208,6 +237,7 @@ flag()
 few()
 {
 	local iters=$((iters / 10)) packets=$((packets / 10))
+	local link_packets=$((link_packets / 10))
 
 	"$@"
 }
@@ -321,7 +351,7 @@ bypass_ready()
 }
 
 ktap_print_header
-ktap_set_plan 20
+ktap_set_plan 23
 run_step "link" link_up
 run_step "modules of the project" load_ours
 run_step "rxe devices" rxe_up
@@ -339,6 +369,11 @@ check "roce-icrc-elision off at A" few flag_works a roce-icrc-elision \
 	elided none -- elided all
 check "roce-icrc-elision off at B" few flag_works b roce-icrc-elision \
 	elided none -- elided all
+check "a packet stands for several PSNs" few several all
+check "roce-multi-psn off at A" few flag_works a roce-multi-psn \
+	several none -- several all
+check "roce-multi-psn off at B" few flag_works b roce-multi-psn \
+	several none -- several all
 check "roce-bypass off at A" few flag_works a roce-bypass \
 	through_ip ib_send_bw 4 -e -- elided all
 check "roce-bypass off at B" few flag_works b roce-bypass \
