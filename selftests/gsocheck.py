@@ -52,17 +52,6 @@ def send_batch(sock, data, size, peer=()):
     sock.sendmsg([data], anc if size < len(data) else [], 0, *peer)
 
 
-def receive_all(sock, size):
-    data = bytearray(size)
-    view, have = memoryview(data), 0
-    while have < size:
-        n = sock.recv_into(view[have:])
-        if not n:
-            break
-        have += n
-    return bytes(data[:have])
-
-
 class Batches:
     """Datagrams become batches again."""
 
@@ -104,10 +93,11 @@ def serve_udp(sock):
 
 def serve_tcp(conn):
     conn.settimeout(TIMEOUT)
-    seed, size = receive_all(conn, 64).decode().split()
+    stream = conn.makefile("rb")
+    seed, size = stream.read(64).decode().split()
     size = int(size)
     try:
-        compare(receive_all(conn, size), content(seed, "out", size=size),
+        compare(stream.read(size), content(seed, "out", size=size),
                 "stream to the server")
         conn.sendall(content(seed, "back", size=size))
     except (ValueError, OSError) as error:
@@ -131,7 +121,7 @@ def client_tcp(address, seed, size):
     sock = socket.create_connection((address, PORT), timeout=TIMEOUT)
     sock.sendall(f"{seed} {size}".ljust(64).encode())
     sock.sendall(content(seed, "out", size=size))
-    compare(receive_all(sock, size), content(seed, "back", size=size),
+    compare(sock.makefile("rb").read(size), content(seed, "back", size=size),
             "stream to the client")
 
 

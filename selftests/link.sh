@@ -104,26 +104,6 @@ mismatch()
 		ping_ok "$from" "$(ip_of "$(other_side "$from")" 6)" 8000
 }
 
-# "ip -s link" of both ends, "ethtool -S" for losses. rx_lost_interrupts is none: an
-# emulated interrupt can be later than the driver waits for it.
-no_losses()
-{
-	local side bad rc=0
-
-	for side in a b; do
-		bad=$(on $side ethtool -S "$(dev_of $side)" |
-			grep -E 'drop|rx_lost_(frame|packet)|flow_control_errors|forced' |
-			grep -v ': 0$')
-		[ -z "$bad" ] || fail "$side: $bad" || rc=1
-		for what in rx_errors tx_errors rx_dropped tx_dropped; do
-			[ "$(ifstat $side $what)" = 0 ] ||
-				fail "$side: $what $(ifstat $side $what)" ||
-				rc=1
-		done
-	done
-	return $rc
-}
-
 # Packets on the wire as a third party counts them: 100 pings are 100 packets
 # out and 100 back, whatever else is going on is not ICMP.
 counted_by_tcpdump()

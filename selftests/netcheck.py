@@ -49,17 +49,6 @@ def family(address):
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def receive_all(sock, size):
-    data = bytearray(size)
-    view, have = memoryview(data), 0
-    while have < size:
-        n = sock.recv_into(view[have:])
-        if not n:
-            break
-        have += n
-    return bytes(data[:have])
-
-
 def serve_udp(sock):
     while True:
         data, peer = sock.recvfrom(65536)
@@ -77,10 +66,11 @@ def serve(address):
     listener.listen()
     conn, _ = listener.accept()
     conn.settimeout(TIMEOUT)
-    seed, size = receive_all(conn, 64).decode().split()
+    stream = conn.makefile("rb")
+    seed, size = stream.read(64).decode().split()
     size = int(size)
-    data = receive_all(conn, size)
-    compare(data, content(seed, "out", size=size), "stream to the server")
+    compare(stream.read(size), content(seed, "out", size=size),
+            "stream to the server")
     conn.sendall(content(seed, "back", size=size))
     conn.shutdown(socket.SHUT_WR)
 
@@ -105,8 +95,8 @@ def client_tcp(address, seed, size):
     sock = socket.create_connection((address, PORT), timeout=TIMEOUT)
     sock.sendall(f"{seed} {size}".ljust(64).encode())
     sock.sendall(content(seed, "out", size=size))
-    data = receive_all(sock, size)
-    compare(data, content(seed, "back", size=size), "stream to the client")
+    compare(sock.makefile("rb").read(size), content(seed, "back", size=size),
+            "stream to the client")
     print(f"netcheck: {size} bytes each way")
 
 
@@ -125,11 +115,12 @@ def pump(address, size, count):
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     blocks = [content("pump", i, size=size) for i in range(7)]
     sock = socket.create_connection((address, PUMP_PORT), timeout=PUMP_TIMEOUT)
+    stream = sock.makefile("rb")
     n = 0
     while n != count and not stop.is_set():
         block = blocks[n % len(blocks)]
         sock.sendall(block)
-        compare(receive_all(sock, size), block, f"block {n}")
+        compare(stream.read(size), block, f"block {n}")
         n += 1
         print(n, flush=True)
         time.sleep(PUMP_PAUSE)

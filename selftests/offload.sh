@@ -658,20 +658,6 @@ mtus()
 	check "MTU 1500" mtu 1500 1452,1000,33
 }
 
-# No packet was refused by the other end, none was lost.
-no_losses()
-{
-	local side bad rc=0
-
-	for side in a b; do
-		bad=$(on $side ethtool -S "$(dev_of $side)" |
-			grep -E 'drop|rx_lost_(frame|packet)|flow_control_errors' |
-			grep -v ': 0$')
-		[ -z "$bad" ] || fail "$side: $bad" || rc=1
-	done
-	return $rc
-}
-
 ktap_print_header
 tunnels > /tmp/tunnels
 ktap_set_plan $((2 + 2 + 8 * $(combinations | wc -l) + 2 + 3 + 6 +

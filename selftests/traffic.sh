@@ -34,6 +34,27 @@ stats_equal()
 	return $rc
 }
 
+# no_losses: nothing was dropped, lost or wrong at either end, since they exist.
+# rx_lost_interrupts is no loss: an emulated interrupt can be later than the driver
+# waits for it.
+no_losses()
+{
+	local side what bad rc=0
+
+	for side in a b; do
+		bad=$(on $side ethtool -S "$(dev_of $side)" |
+			grep -E 'drop|rx_lost_(frame|packet)|flow_control_errors|forced' |
+			grep -v ': 0$')
+		[ -z "$bad" ] || fail "$side: $bad" || rc=1
+		for what in rx_errors tx_errors rx_dropped tx_dropped; do
+			[ "$(ifstat $side $what)" = 0 ] ||
+				fail "$side: $what $(ifstat $side $what)" ||
+				rc=1
+		done
+	done
+	return $rc
+}
+
 # ip_of a|b [4|6]
 ip_of()
 {

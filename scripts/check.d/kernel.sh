@@ -305,12 +305,13 @@ rxe_check()
 	build_dir $dir/
 }
 
-rxe_plant()
+# plant_patch WHAT FILE: a patch in patches/WHAT/ that does not apply to FILE.
+plant_patch()
 {
-	mkdir -p patches/rxe/7.3
-	cat > patches/rxe/7.3/0001-planted.patch <<-'END'
-	--- a/drivers/infiniband/sw/rxe/rxe.c
-	+++ b/drivers/infiniband/sw/rxe/rxe.c
+	mkdir -p "patches/$1/7.3"
+	cat > "patches/$1/7.3/0001-planted.patch" <<-END
+	--- a/$2
+	+++ b/$2
 	@@ -1,3 +1,4 @@
 	 // a line that is not in that file
 	 // and another one
@@ -318,6 +319,11 @@ rxe_plant()
 	 // and the last one
 	END
 	echo '0001-planted.patch does not apply'
+}
+
+rxe_plant()
+{
+	plant_patch rxe drivers/infiniband/sw/rxe/rxe.c
 }
 
 # The same for the files that are patched (sparse has findings in others of the
@@ -345,15 +351,5 @@ thunderbolt_check()
 
 thunderbolt_plant()
 {
-	mkdir -p patches/thunderbolt/7.3
-	cat > patches/thunderbolt/7.3/0001-planted.patch <<-'END'
-	--- a/include/linux/thunderbolt.h
-	+++ b/include/linux/thunderbolt.h
-	@@ -1,3 +1,4 @@
-	 // a line that is not in that file
-	 // and another one
-	+// a new one
-	 // and the last one
-	END
-	echo '0001-planted.patch does not apply'
+	plant_patch thunderbolt include/linux/thunderbolt.h
 }
