@@ -55,22 +55,6 @@ kernel_says()
 	[ "$n" = "$3" ] || fail "$n lines match $2, not $3"
 }
 
-# patiently MS CMD...: like busywait, for what takes seconds anyway. To look
-# every 50 ms costs more than all else in a guest without a processor's time.
-patiently()
-{
-	local end rc=0
-
-	end=$(($(_now_ms) + $1))
-	shift
-	while true; do
-		rc=0
-		"$@" || rc=$?
-		[ $rc -ne 0 ] && [ "$(_now_ms)" -lt $end ] || return $rc
-		sleep 0.25
-	done
-}
-
 no_carriers()
 {
 	! carrier a "$A_DEV" && ! carrier b "$B_DEV"

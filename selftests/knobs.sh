@@ -366,19 +366,50 @@ each_mtu()
 	done
 }
 
-# The two ends differ: said once at each end, and not again.
+peer_mtus()
+{
+	is "peer_mtu of A" "$(counter a peer_mtu)" "$1" &&
+		is "peer_mtu of B" "$(counter b peer_mtu)" "$2"
+}
+
+mtu_said()
+{
+	dmesg | grep -c "$1: MTU is"
+}
+
+both_said()
+{
+	mtu_said "$A_DEV" && mtu_said "$B_DEV"
+}
+
+# keepalives a|b: how many that side has sent, and a few other messages.
+keepalives()
+{
+	echo $(($(counter "$1" tx_control_frames) -
+		$(counter "$1" tx_credit_frames)))
+}
+
+keepalives_sent()
+{
+	[ "$(keepalives a)" -ge "$1" ] && [ "$(keepalives b)" -ge "$2" ]
+}
+
+# The two ends differ: said once at each end, and not again with the keepalives
+# that follow.
 mtu_mismatch()
 {
 	local n dev
 
-	mtu 9000 9000 && sleep 2 && dmesg -C && mtu 9000 1500 &&
-		live sleep 20 || return
+	mtu 9000 9000 && busywait 5000 peer_mtus 9000 9000 && dmesg -C &&
+		mtu 9000 1500 && busywait 5000 both_said &&
+		peer_mtus 1500 9000 || return
+	live patiently 30000 keepalives_sent $(($(keepalives a) + 20)) \
+		$(($(keepalives b) + 20)) || return
 	for dev in $A_DEV $B_DEV; do
-		n=$(dmesg | grep -c "$dev: MTU is")
+		n=$(mtu_said "$dev")
 		[ "$n" = 1 ] || fail "$dev: said $n times" || return
 	done
-	is "peer_mtu of A" "$(counter a peer_mtu)" 1500 &&
-		live mtu 65520 65520
+	live mtu 65520 65520
 }
 
 each_moderation()

@@ -194,6 +194,22 @@ busywait()
 	done
 }
 
+# patiently MS CMD...: like busywait, for what takes seconds anyway. To look
+# every 50 ms costs more than all else in a guest without a processor's time.
+patiently()
+{
+	local end rc=0
+
+	end=$(($(_now_ms) + $1))
+	shift
+	while true; do
+		rc=0
+		"$@" || rc=$?
+		[ $rc -ne 0 ] && [ "$(_now_ms)" -lt $end ] || return $rc
+		sleep 0.25
+	done
+}
+
 # Programs that are not kernel complaints: dmesg_allow ERE lets the init's
 # dmesg scan pass lines that match. For faults a test provokes on purpose.
 dmesg_allow()

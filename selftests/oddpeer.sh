@@ -37,6 +37,11 @@ logged()
 	dmesg | tail -n +$((log_start + 1)) | grep -cF -- "$1"
 }
 
+both_logged()
+{
+	logged "$A_DEV: $1" && logged "$B_DEV: $1"
+}
+
 logged_once()
 {
 	[ "$(logged "$1")" = 1 ] ||
@@ -93,10 +98,10 @@ hidden_is_logged()
 {
 	local xd
 
-	# it waits for ten seconds itself
-	sleep 12
 	xd=$(nhi_domain a) && xd=${xd#domain}-1
-	logged_once "thunderbolt $xd: usb4net_rdma: $hidden"
+	# it waits for ten seconds itself
+	patiently 20000 logged "thunderbolt $xd: usb4net_rdma: $hidden" &&
+		logged_once "$hidden"
 }
 
 no_netdev()
@@ -126,7 +131,8 @@ another_version()
 	on_b ip link set "$B_DEV" down
 	log_begin
 	emu fault xd-replace find $versions set $newer &&
-		on_b ip link set "$B_DEV" up && sleep 5 &&
+		on_b ip link set "$B_DEV" up &&
+		patiently 10000 both_logged "$refusal" > /dev/null &&
 		logged_once "$A_DEV: $refusal" && logged_once "$B_DEV: $refusal"
 }
 
@@ -159,8 +165,8 @@ check "neither words nor packets follow" no_storm "$hidden"
 run_step "B offers it again: there is a link" offer_service
 check "nothing more is said" logged_once "$hidden"
 run_step "B speaks newer versions: each side says so once" another_version
-check "A shows that it refuses" refused a
-check "so does B" refused b
+check "A shows that it refuses" busywait 5000 refused a
+check "so does B" busywait 5000 refused b
 check "neither words nor packets follow" no_storm "$A_DEV: $refusal"
 run_step "B speaks ours again: there is a link" same_version
 check "all that once more" again
