@@ -101,7 +101,9 @@ void u4n_timer_arm(struct u4n_link *l)
 
 	if (t->armed)
 		return;
-	if (l->tx.tail != l->tx.head || u4n_timer_stamp(l) != t->stamp) {
+	/* a frame that has been seen waiting is looked at again */
+	if (l->tx.tail != l->tx.head || t->rx_ready ||
+	    u4n_timer_stamp(l) != t->stamp) {
 		idle = 0;
 	} else if (idle > U4N_TIMER_IDLE_MAX) {
 		if (!netif_queue_stopped(l->ndev) &&
