@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # RDMA over a link that loses frames: every verb on reliable queue pairs, every
-# byte verified, while frames get lost, cut, flagged or late. And what is
-# counted: packets that bypass the network stack are counted
+# byte verified, while frames get lost, cut, flagged or late, and interrupts
+# do. And what is counted: packets that bypass the network stack are counted
 # at both ends like others.
 #
 # beds: uml qemu
@@ -65,7 +65,7 @@ same_at_both_ends()
 }
 
 ktap_print_header
-ktap_set_plan 7
+ktap_set_plan 9
 run_step "the link comes up" link_up
 run_step "RDMA devices" rxe_up
 check "statistics agree over mixed packets" mixed
@@ -73,4 +73,6 @@ check "one frame of 1000 is lost" under drop chance 1000
 check "one frame of 1000 has a CRC error" under crc chance 1000
 check "one frame of 1000 is cut" under truncate chance 1000
 check "one frame of 300 is late" under delay chance 300 us 500
+check "one interrupt of 280 is lost" under irq-drop every 280
+check "rping at the end" rping_ok a
 ktap_finished

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Rings and flow control under faults: interrupts that come late, frames and
-# credits that are lost, buffers that the host interface does not see for a
-# while, a transmit ring that stops. Credits are whole again by themselves,
-# nothing is dropped by us, and small packets take little memory.
+# Rings and flow control under faults: interrupts that never come, frames that
+# are lost, buffers that the host interface does not see for a while, a slow
+# receiver, a transmit ring that stops. Nothing waits longer than it has to,
+# credits are whole again by themselves, and small packets stay small.
 #
 # beds: uml qemu
 # topology: netns
@@ -17,6 +17,10 @@
 
 rounds=8	# of 10 MB each way, while one frame of 1000 is lost
 [ "$SMOKE" = 0 ] || rounds=2
+# Milliseconds that the loss of an interrupt may cost; slower machines need
+# more for the ping itself.
+stall_limit=16
+[ "$BED" = uml ] || stall_limit=40
 # What is wrong if it was not provoked
 bad='rx_drop_no_.*|rx_drop_overrun|rx_flow_control_errors|tx_drop_.*|end_.*'
 
@@ -46,6 +50,101 @@ hurt()
 	n=$(emu_stat $router.fault."$1") || return
 	echo "$1 at $2: $n"
 	[ "$n" -gt 0 ] || fail "no fault $1 at $2"
+}
+
+# longest_ping OPTION...: all come back, the slowest within the limit.
+longest_ping()
+{
+	local out max
+
+	out=$(on_a ping -n "$@" "$B_IP") || { echo "$out"; return 1; }
+	echo "$out" | tail -n 2
+	grep -q ' 0% packet loss' <<< "$out" || return
+	max=$(sed -n 's,^rtt .*/\([0-9]*\)\.[0-9]*/[0-9.]* ms.*,\1,p' <<< "$out")
+	[ "$max" -lt $stall_limit ] || fail "a ping has taken $max ms"
+}
+
+# sink a|b: somebody on that side has UDP port 9000 and never reads from it.
+sink()
+{
+	bg_on "$1" python3 -c '
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)	# SO_RCVBUFFORCE
+s.bind(("", 9000))
+time.sleep(60)' > /dev/null 2>&1
+	SINK=$BG_PID
+	busywait 5000 bound "$1"
+}
+
+bound()
+{
+	on "$1" ss -Huan "sport = :9000" | grep -q .
+}
+
+sink_end()
+{
+	kill "$SINK"
+	wait "$SINK" 2> /dev/null
+	return 0
+}
+
+# trickle SIDE COUNT PAUSE: datagrams of 26 bytes from that side to the sink
+trickle()
+{
+	on "$1" python3 -c '
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(int(sys.argv[2])):
+    s.sendto(b"x" * 26, (sys.argv[1], 9000))
+    time.sleep(float(sys.argv[3]))' "$(ip_of "$(other_side "$1")")" "$2" "$3"
+}
+
+# Traffic has just ceased, and nothing follows that could make up for it.
+last_interrupt_lost()
+{
+	local i lost=0
+
+	begin || return
+	for i in 1 2 3 4 5 6 7 8; do
+		on_a ping -q -c 3 -i 0.002 "$B_IP" > /dev/null
+		fault irq-drop router $((i % 2)) count 1 &&
+			longest_ping -q -c 1 -W 2 || return
+		! emu fault list | grep -q 'done 1$' || lost=$((lost + 1))
+		emu fault off
+	done
+	echo "lost: $lost"
+	[ $lost -ge 4 ] || fail "few interrupts were lost" || return
+	unharmed rx_lost_frames
+}
+
+# Datagrams one way, so that their receiver has no other reason to look at its
+# ring. None waits for the next one.
+interrupts_counted()
+{
+	local side n
+
+	for side in a b; do
+		begin && sink "$side" || return
+		fault irq-drop router "$([ $side = a ] && echo 0 || echo 1)" \
+			every 20
+		trickle "$(other_side $side)" 200 0.01
+		sink_end
+		hurt irq-drop $side || return
+		n=$(changes /tmp/$side $side rx_lost_interrupts)
+		echo "$side: $n"
+		[ "${n#*=}" -ge 8 ] || fail "not counted at $side" || return
+		unharmed rx_lost_frames || return
+	done
+}
+
+one_of_280()
+{
+	begin && fault irq-drop router 0 every 280 &&
+		fault irq-drop router 1 every 280 || return
+	stream a 10000000 && longest_ping -q -c 300 -i 0.002 || return
+	hurt irq-drop a && hurt irq-drop b && emu fault off &&
+		unharmed rx_lost_frames
 }
 
 late_interrupts()
@@ -113,6 +212,30 @@ buffers_withheld()
 	unharmed && busywait 3000 credits_whole && ping_ok a "$B_IP" 60000
 }
 
+overflows()
+{
+	emu stats | grep -E '\.(overflows|drop\.[a-z_]*) [1-9]' |
+		grep -v 'drop.fault'
+}
+
+# The receivers look at their rings every 3 ms, in which the senders could send
+# many times what there is room for. They stop, and nothing is lost.
+slow_receiver()
+{
+	local before stops
+
+	begin && before=$(overflows)
+	fault irq-delay us 3000 || return
+	blast 1 100000000 32000 && blast 1 0 60000 && stream a 2000000 &&
+		on_a ping -q -c 5 -i 0.01 -s 60000 "$B_IP" || return
+	emu fault off
+	[ "$(overflows)" = "$before" ] || fail "lost: $(overflows)" || return
+	stops=$(changes /tmp/a a tx_queue_stops)
+	echo "$stops"
+	[ -n "$stops" ] || fail "the sender was never stopped" || return
+	unharmed 'rx_lost_frames|rx_lost_packets|tx_forced_frames|rx_drop_.*'
+}
+
 # Too many frames in flight: the ring stops for good. The session is ended
 # once, and the stream goes on.
 ring_stalls()
@@ -140,43 +263,29 @@ starved()
 # that does not read
 small_stays_small()
 {
-	local pid mem
+	local mem
 
-	bg_on b python3 -c '
-import socket, time
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)	# SO_RCVBUFFORCE
-s.bind(("'"$B_IP"'", 9000))
-time.sleep(60)' > /dev/null 2>&1
-	pid=$BG_PID
-	busywait 5000 udp_bound || return
-	on_a python3 -c '
-import socket
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for i in range(4000):
-    s.sendto(b"x" * 26, ("'"$B_IP"'", 9000))' || return
+	sink b && trickle a 4000 0 || return
 	sleep 0.2
 	mem=$(on_b ss -Huamn "sport = :9000" |
 		sed -n 's/.*skmem:(r\([0-9]*\),.*/\1/p')
-	kill "$pid"
-	wait "$pid" 2> /dev/null
+	sink_end
 	echo "4000 datagrams take $mem bytes"
 	[ "$mem" -gt $((4000 * 200)) ] || fail "they did not arrive" || return
 	[ "$mem" -le $((4000 * 1280)) ] || fail "$((mem / 4000)) each"
 }
 
-udp_bound()
-{
-	on_b ss -Huan "sport = :9000" | grep -q .
-}
-
 ktap_print_header
-ktap_set_plan 8
+ktap_set_plan 12
 run_step "the link comes up" link_up
+check "the last interrupt is lost" last_interrupt_lost
+check "lost interrupts are counted" interrupts_counted
+check "one interrupt of 280 is lost" one_of_280
 check "interrupts come late" late_interrupts
 check "one frame of 1000 is lost" frames_lost
 check "every other CONTROL message is lost" credits_lost
 check "buffers are not seen, under load both ways" buffers_withheld
+check "fast senders, slow receivers" slow_receiver
 check "a transmit ring stops for good" ring_stalls
 check "no end-to-end credits" starved
 check "a small packet takes little memory" small_stays_small
