@@ -4,7 +4,8 @@
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 
-.PHONY: all modules modules_install rxe thunderbolt toolbox demo test test-long check uml \
+.PHONY: all modules modules_install rxe thunderbolt toolbox demo test test-long check \
+	patches-check uml \
 	clean distclean help
 
 all: modules
@@ -15,6 +16,7 @@ help:
 	@echo '  test         the tests that every change has to pass'
 	@echo '  test-long    all of them, before a release'
 	@echo '  check        static checks'
+	@echo '  patches-check  each patch builds on top of those before it'
 	@echo '  bench        what a message costs, beside the stock stack'
 	@echo '               (bench-quick, bench-wall, bench-profile, bench-doc)'
 	@echo '  uml          a shell on two cabled hosts in User Mode Linux'
@@ -62,6 +64,9 @@ test-long:
 
 check: toolbox
 	@scripts/check
+
+patches-check: toolbox
+	@scripts/build-modules qemu --prefixes
 
 uml:
 	@selftests/bed/run - BED=uml
