@@ -73,6 +73,6 @@ check "one frame of 1000 is lost" under drop chance 1000
 check "one frame of 1000 has a CRC error" under crc chance 1000
 check "one frame of 1000 is cut" under truncate chance 1000
 check "one frame of 300 is late" under delay chance 300 us 500
-check "one interrupt of 280 is lost" under irq-drop every 280
+check "one interrupt of 28 is lost" under irq-drop every 28
 check "rping at the end" rping_ok a
 ktap_finished

@@ -160,6 +160,9 @@ void emu_fault_frame(const struct emu_path *path, u32 sof, u32 eof, u32 len,
 		emu_fault_truncate(&e->faults, hit[EMU_FAULT_TRUNCATE], f, len);
 	if (hit[EMU_FAULT_CORRUPT])
 		emu_fault_patch(&e->faults, hit[EMU_FAULT_CORRUPT], f, f->len ? f->len : len);
+	/* Whoever does not look at the flag shall see what it stands for. */
+	if (hit[EMU_FAULT_CRC] && !f->size)
+		emu_fault_patch(&e->faults, hit[EMU_FAULT_CRC], f, f->len ? f->len : len);
 	f->drop = hit[EMU_FAULT_DROP];
 	f->crc = hit[EMU_FAULT_CRC];
 	f->dup = hit[EMU_FAULT_DUP];
