@@ -48,6 +48,39 @@ one_way()
 	emu fault off && both_up $retry_limit && ping_ok a "$B_IP"
 }
 
+# Nothing gets through at all: nobody can be told, each side notices by itself.
+silence()
+{
+	local side
+
+	counters a > /tmp/a && counters b > /tmp/b && emu fault off &&
+		fault drop && within $dead_limit patiently 10000 no_carriers ||
+		return
+	for side in a b; do
+		changes /tmp/$side $side end_rx_dead | grep -qx end_rx_dead=1 ||
+			fail "$side does not say why" || return
+	done
+	emu fault off && both_up $retry_limit && ping_ok a "$B_IP"
+}
+
+# The one that is not heard learns it from the other one's keepalives. They say so
+# four times before the other one gives up itself, if the last frame has not come
+# just before one of them: so at several times between them.
+not_heard()
+{
+	local i
+
+	counters a > /tmp/a && emu fault off || return
+	for i in 1 2 3 4 5; do
+		sleep 0.$i
+		ping_ok a "$B_IP" && fault drop router 0 &&
+			patiently 10000 no_carriers || return
+		emu fault off && both_up $retry_limit || return
+		! changes /tmp/a a end_tx_dead | grep -q . || return 0
+	done
+	fail "A has never been told"
+}
+
 # The port of the RDMA device is no more active than the carrier is there.
 rdma_down()
 {
@@ -169,11 +202,13 @@ lost_event()
 }
 
 ktap_print_header
-ktap_set_plan 14
+ktap_set_plan 16
 run_step "the link comes up" link_up
 run_step "RDMA devices" rxe_up
 check "all that A sends is lost: carrier off, and back" one_way a
 check "all that B sends is lost: carrier off, and back" one_way b
+check "all that both send is lost" silence
+check "the one that is not heard is told" not_heard
 check "the reason is in the kernel's log" logged
 check "no carrier unless A is heard" never_up a
 check "no carrier unless B is heard" never_up b
