@@ -118,10 +118,10 @@ struct roce_link_cb {
  * @xmit: send one packet. @skb starts at the IP header (network and transport
  *	header and protocol are set, dev is @ndev) and is a complete RoCEv2
  *	packet: IP, UDP without checksum, BTH, payload, pad, ICRC, with what
- *	&struct roce_link_cb says. Its payload may be in page fragments. It has room for a link-layer header of
- *	LL_RESERVED_SPACE(@ndev) in front. The skb is consumed in any case; a
- *	negative return says that the packet was dropped, which the client treats
- *	as a loss on the wire.
+ *	&struct roce_link_cb says. Its payload may be in page fragments. It has
+ *	room for a link-layer header of LL_RESERVED_SPACE(@ndev) in front. The
+ *	skb is consumed in any case; a negative return says that the packet was
+ *	dropped, which the client treats as a loss on the wire.
  *
  *	Packets leave in the order of the calls. The skb must not be orphaned:
  *	its destructor tells the client that the hardware is done with the
