@@ -14,7 +14,7 @@
 #
 # beds: uml qemu
 # topology: netns
-# timeout: 300
+# timeout: 400
 # runs: uml qemu:smoke uml:smoke:tb=patched
 # uml-mode: real
 
@@ -258,6 +258,43 @@ flag_works()
 	flag "$side" "$name" on && busywait 10000 "$@"
 }
 
+dropped_several()
+{
+	[ "$(counter b roce_rx_drop_multi_psn)" -gt "$1" ] &&
+	[ "$(counter b roce_rx_drop_no_icrc)" -gt "$2" ]
+}
+
+sent_more()
+{
+	[ "$(counter a roce_tx_packets)" -gt $(($1 + 100)) ]
+}
+
+# B's address goes while A writes to it, and A does not hear of it: what then comes
+# is dropped, since it is good for the link only. When A hears and the address is
+# back, all goes on.
+gid_moves()
+{
+	local several no_icrc sent rc=0
+
+	several=$(counter b roce_rx_drop_multi_psn) &&
+	no_icrc=$(counter b roce_rx_drop_no_icrc) &&
+	sent=$(counter a roce_tx_packets) || return
+	between b 18515 \
+		ib_write_bw -F -d "$B_RXE" -x "$(gid_index b)" -s 1048576 \
+		-D 3 -u 18 -m 4096 -- \
+		ib_write_bw -F -d "$A_RXE" -x "$(gid_index a)" -s 1048576 \
+		-D 3 -u 18 -m 4096 "$B_IP" > /tmp/log.gid 2>&1 &
+	busywait 30000 sent_more "$sent" &&
+	emu fault drop router 1 eof 6 for 2500000 > /dev/null &&
+	on_b ip addr del "$B_IP/24" dev "$B_DEV" &&
+	busywait 5000 dropped_several "$several" "$no_icrc" || rc=1
+	emu fault off > /dev/null
+	on_b ip addr replace "$B_IP/24" dev "$B_DEV"
+	wait $! || rc=1
+	[ $rc -eq 0 ] || cat /tmp/log.gid
+	return $rc
+}
+
 tracing=/sys/kernel/tracing
 
 # rxe_works CMD...: run CMD and set WORKS to the number of rxe's work items that
@@ -351,7 +388,7 @@ bypass_ready()
 }
 
 ktap_print_header
-ktap_set_plan 23
+ktap_set_plan 24
 run_step "link" link_up
 run_step "modules of the project" load_ours
 run_step "rxe devices" rxe_up
@@ -374,6 +411,7 @@ check "roce-multi-psn off at A" few flag_works a roce-multi-psn \
 	several none -- several all
 check "roce-multi-psn off at B" few flag_works b roce-multi-psn \
 	several none -- several all
+check "an address goes and nobody is told" gid_moves
 check "roce-bypass off at A" few flag_works a roce-bypass \
 	through_ip ib_send_bw 4 -e -- elided all
 check "roce-bypass off at B" few flag_works b roce-bypass \
