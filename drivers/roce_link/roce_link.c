@@ -325,5 +325,24 @@ int roce_link_xmit(struct roce_link *link, struct sk_buff *skb)
 }
 EXPORT_SYMBOL_GPL(roce_link_xmit);
 
+/**
+ * roce_link_reap - free packets that have been sent
+ * @link: the link
+ *
+ * The driver does that by itself within a bounded time; this is for who waits
+ * for one of them.
+ */
+void roce_link_reap(struct roce_link *link)
+{
+	const struct roce_link_ops *ops;
+
+	rcu_read_lock();
+	ops = rcu_dereference(link->ops);
+	if (ops && ops->reap)
+		ops->reap(link->ndev);
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(roce_link_reap);
+
 MODULE_DESCRIPTION("RoCE packets past the IP stack: registry of links");
 MODULE_LICENSE("Dual BSD/GPL");

@@ -200,6 +200,11 @@ static int u4n_roce_xmit(struct net_device *ndev, struct sk_buff *skb)
 	return u4n_tx_roce(netdev_priv(ndev), skb);
 }
 
+static void u4n_roce_reap(struct net_device *ndev)
+{
+	u4n_tx_roce_reap(netdev_priv(ndev));
+}
+
 static const struct roce_link_ops u4n_roce_ops = {
 	.start = u4n_roce_start,
 	.stop = u4n_roce_stop,
@@ -207,6 +212,7 @@ static const struct roce_link_ops u4n_roce_ops = {
 	.gid_del = u4n_roce_gid_del,
 	.caps = u4n_roce_caps,
 	.xmit = u4n_roce_xmit,
+	.reap = u4n_roce_reap,
 };
 
 /**
@@ -334,25 +340,66 @@ static bool u4n_roce_dgid(const struct sk_buff *skb, union ib_gid *gid)
 	return udp->dest == htons(ROCE_V2_UDP_DPORT);
 }
 
-/* Give a packet to the RDMA device if it is for one of its GIDs */
 /*
- * Show a packet that passes by the stack to packet sockets. The copy is marked as
- * somebody else's, so that IP drops it. A bridge or the like would forward it:
- * then it is not shown.
+ * A copy of a packet for packet sockets. What the packet consists of may be
+ * reused as soon as it has been sent or received, so nothing of it is shared. A
+ * packet without ICRC gets what it is short of, zeros, for it to look like any
+ * other.
  */
-static void u4n_roce_tap(struct u4n_link *l, struct sk_buff *skb)
+static struct sk_buff *u4n_roce_copy(const struct sk_buff *skb)
+{
+	unsigned int len = skb->len - skb_network_offset(skb);
+	unsigned int short_of = 0, full = 0;
+	struct sk_buff *copy;
+
+	if (skb->protocol == htons(ETH_P_IP))
+		full = ntohs(ip_hdr(skb)->tot_len);
+	else if (skb->protocol == htons(ETH_P_IPV6))
+		full = sizeof(struct ipv6hdr) +
+		       ntohs(ipv6_hdr(skb)->payload_len);
+	if (full > len && full - len <= U4N_ROCE_TRAILER_MAX)
+		short_of = full - len;
+
+	copy = skb_copy_expand(skb, skb_headroom(skb), short_of,
+			       GFP_ATOMIC | __GFP_NOWARN);
+	if (copy)
+		skb_put_zero(copy, short_of);
+	return copy;
+}
+
+/**
+ * u4n_roce_tap_tx - show a packet that is sent to packet sockets
+ * @l: the link
+ * @skb: the packet, with its Ethernet header
+ */
+void u4n_roce_tap_tx(struct u4n_link *l, const struct sk_buff *skb)
+{
+	struct sk_buff *copy = u4n_roce_copy(skb);
+
+	if (!copy)
+		return;
+	dev_queue_xmit_nit(copy, l->ndev);
+	consume_skb(copy);
+}
+
+/*
+ * The same for one that is received. The copy is marked as somebody else's, so
+ * that IP drops it. A bridge or the like would forward it: then it is not shown.
+ */
+static void u4n_roce_tap_rx(struct u4n_link *l, const struct sk_buff *skb)
 {
 	struct sk_buff *copy;
 
 	if (!dev_nit_active(l->ndev) || rcu_access_pointer(l->ndev->rx_handler))
 		return;
-	copy = skb_clone(skb, GFP_ATOMIC);
+	copy = u4n_roce_copy(skb);
 	if (!copy)
 		return;
 	copy->pkt_type = PACKET_OTHERHOST;
 	netif_receive_skb(copy);
 }
 
+/* Give a packet to the RDMA device if it is for one of its GIDs */
 static bool u4n_roce_rcv_client(struct u4n_link *l, struct sk_buff *skb)
 {
 	unsigned int len = skb->len + ETH_HLEN;
@@ -366,7 +413,7 @@ static bool u4n_roce_rcv_client(struct u4n_link *l, struct sk_buff *skb)
 	rcu_read_lock();
 	link = rcu_dereference(l->roce.link);
 	if (link && u4n_gids_find(rcu_dereference(l->roce.local), &gid) >= 0) {
-		u4n_roce_tap(l, skb);
+		u4n_roce_tap_rx(l, skb);
 		taken = roce_link_rcv(link, skb);
 	}
 	rcu_read_unlock();

@@ -205,7 +205,7 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	skb_tx_timestamp(skb);
 	/* the stack has shown its own packets to whoever listens */
 	if (type == U4N_HEAD_ROCE && dev_nit_active(l->ndev))
-		dev_queue_xmit_nit(skb, l->ndev);
+		u4n_roce_tap_tx(l, skb);
 	WRITE_ONCE(l->tx.told, head.limit);
 	l->tx.seq++;
 	trace_u4n_tx_skb(l->ndev, skb, type);
@@ -368,6 +368,22 @@ drop:
 	u4n_tx_free_skbs(&done, 0);
 	dev_kfree_skb_any(skb);
 	return ret;
+}
+
+/**
+ * u4n_tx_roce_reap - free the packets that have been sent
+ * @l: the link
+ */
+void u4n_tx_roce_reap(struct u4n_link *l)
+{
+	struct sk_buff_head done;
+
+	__skb_queue_head_init(&done);
+	spin_lock_bh(&l->tx.lock);
+	if (l->tx.running)
+		u4n_tx_reap(l, &done);
+	spin_unlock_bh(&l->tx.lock);
+	u4n_tx_free_skbs(&done, 0);
 }
 
 /* Send RoCE packets that have been waiting, with at most @share frames */

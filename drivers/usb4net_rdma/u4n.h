@@ -43,6 +43,7 @@ struct u4n_gids;
 #define U4N_RX_COPYBREAK_MIN	U4N_INLINE_HDR
 #define U4N_RX_COPYBREAK_MAX	U4N_FRAME_SIZE
 #define U4N_ROCE_QUEUE_MAX	1024U		/* packets waiting for credits */
+#define U4N_ROCE_TRAILER_MAX	7U		/* padding and ICRC */
 
 /**
  * enum u4n_reason - why a session ends, also told to the peer in BYE
@@ -528,6 +529,7 @@ void u4n_tx_flush(struct u4n_link *l);
 void u4n_tx_stalled(struct u4n_link *l);
 netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev);
 int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb);
+void u4n_tx_roce_reap(struct u4n_link *l);
 bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force);
 void u4n_tx_poll(struct u4n_link *l, int budget);
 bool u4n_tx_owes_credit(struct u4n_link *l);
@@ -603,6 +605,7 @@ void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb,
 		  const struct u4n_meta *m);
 u32 u4n_roce_needs(const struct sk_buff *skb);
 void u4n_roce_meta_from_skb(const struct sk_buff *skb, struct u4n_meta *m);
+void u4n_roce_tap_tx(struct u4n_link *l, const struct sk_buff *skb);
 void u4n_roce_set_flags(struct u4n_link *l, u32 flags);
 
 static inline struct u4n_tx_frame *u4n_tx_frame(struct u4n_link *l, u32 index)

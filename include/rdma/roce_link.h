@@ -27,12 +27,12 @@
  *
  * Contexts
  *
- * - roce_link_caps() and roce_link_xmit(), and so the driver's operations of
- *   the same name: process or softirq context, inside an RCU read section,
- *   bottom halves on or off, interrupts on. They must not sleep.
+ * - roce_link_caps(), roce_link_xmit() and roce_link_reap(), and so the driver's
+ *   operations of the same name: process or softirq context, inside an RCU read
+ *   section, bottom halves on or off, interrupts on. They must not sleep.
  * - roce_link_rcv() and so the client's rcv(): the driver's NAPI poll. The
  *   client may answer from there, so the driver must not hold a lock that its
- *   caps() or xmit() take.
+ *   caps(), xmit() or reap() take.
  * - everything else: process context, may sleep, one at a time per link. RTNL
  *   may be held by the caller or not, so start(), stop(), gid_add() and
  *   gid_del() must neither take it nor wait for anyone who does.
@@ -83,6 +83,9 @@ struct roce_link_cb {
  * it carries, from the driver's memory to the peer's. Such a packet must never
  * leave the link, so the driver drops one that the client of the receiving end
  * does not take.
+ *
+ * It may even end with its payload, shorter than its IP header says by the padding
+ * and the ICRC, 4 to 7 bytes.
  */
 #define ROCE_LINK_NO_ICRC	BIT(0)
 
@@ -125,12 +128,20 @@ struct roce_link_cb {
  *
  *	Packets leave in the order of the calls. The skb must not be orphaned:
  *	its destructor tells the client that the hardware is done with the
- *	packet, and thereby bounds what each connection has in flight. A driver
- *	short of descriptors should therefore queue the packet, and drop it only
+ *	packet, and thereby bounds what each connection has in flight. It may
+ *	have page fragments that are the client's memory and have no references
+ *	of the skb (%SKBFL_MANAGED_FRAG_REFS): the client takes it back when the
+ *	skb is freed. So the driver must not clone it, but may show a copy to
+ *	packet sockets.
+ *
+ *	A driver short of descriptors should queue the packet, and drop it only
  *	when that queue, bounded as any transmit queue, is full. The skb is freed
  *	in process or softirq context, without waiting for anything that the peer
  *	might not do: when the net_device is closed or its link goes down
  *	all of them are freed, because destroying a connection waits for them.
+ * @reap: free the skbs of all packets that the hardware is done with. The client
+ *	calls it when it has to wait for one, because the peer has acknowledged
+ *	it, which may be before the driver would have a look by itself. Optional.
  */
 struct roce_link_ops {
 	int (*start)(struct net_device *ndev, u32 caps);
@@ -139,6 +150,7 @@ struct roce_link_ops {
 	void (*gid_del)(struct net_device *ndev, const union ib_gid *gid);
 	u32 (*caps)(struct net_device *ndev, const union ib_gid *dgid);
 	int (*xmit)(struct net_device *ndev, struct sk_buff *skb);
+	void (*reap)(struct net_device *ndev);
 };
 
 /**
@@ -168,5 +180,6 @@ int roce_link_gid_add(struct roce_link *link, const union ib_gid *gid);
 void roce_link_gid_del(struct roce_link *link, const union ib_gid *gid);
 u32 roce_link_caps(struct roce_link *link, const union ib_gid *dgid);
 int roce_link_xmit(struct roce_link *link, struct sk_buff *skb);
+void roce_link_reap(struct roce_link *link);
 
 #endif /* _RDMA_ROCE_LINK_H */
