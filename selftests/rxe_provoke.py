@@ -28,19 +28,21 @@ from pyverbs.wr import SGE, RecvWR, SendWR
 
 BUF = 65536
 PSN = 0x1000
-ACCESS = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_READ
+ACCESS = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_READ |
+          e.IBV_ACCESS_REMOTE_WRITE)
 
 
 class End:
     """One end of an RC connection"""
 
-    def __init__(self, name, gid, ip):
+    def __init__(self, name, gid, ip, sges=1):
         self.name, self.gid, self.ip = name, int(gid), ip
         self.ctx = Context(name=name)
         self.pd = PD(self.ctx)
         self.cq = CQ(self.ctx, 64)
         self.mr = MR(self.pd, BUF, ACCESS)
-        cap = QPCap(max_send_wr=16, max_recv_wr=16, max_send_sge=1, max_recv_sge=1)
+        cap = QPCap(max_send_wr=16, max_recv_wr=16, max_send_sge=sges,
+                    max_recv_sge=1)
         self.qp = QP(self.pd, QPInitAttr(qp_type=e.IBV_QPT_RC, cap=cap,
                                          scq=self.cq, rcq=self.cq, sq_sig_all=1))
 
@@ -67,8 +69,8 @@ class End:
             wr.set_wr_rdma(remote.mr.rkey, remote.mr.buf)
         self.qp.post_send(wr)
 
-    def recv(self):
-        self.qp.post_recv(RecvWR(2, 1, [self.sge(1024)]))
+    def recv(self, length=1024):
+        self.qp.post_recv(RecvWR(2, 1, [self.sge(length)]))
 
     def wait(self, seconds=10.0):
         """The next completion. Sleeps, for where CPU work takes no time."""
@@ -166,7 +168,7 @@ def gid(a, b):
 
 
 def raw(src, dst, opcode, psn, rest):
-    """Sends a RoCEv2 request from one end to the QP of the other"""
+    """Sends a RoCEv2 packet from one end to the QP of the other"""
     bth = struct.pack("!BBHII", opcode, 0, 0xffff, dst.qp.qp_num, 1 << 31 | psn)
     udp_len = 8 + len(bth) + len(rest) + 4
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + udp_len, 1, 0x4000, 64, 17, 0,
