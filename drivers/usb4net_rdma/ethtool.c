@@ -145,8 +145,10 @@ static void u4n_ethtool_pool_stats(struct u4n_link *l, u64 *data)
 #ifdef CONFIG_PAGE_POOL_STATS
 	struct page_pool_stats stats = { };
 
-	if (l->rx.pool)
+	if (l->rx.pool) {
 		page_pool_get_stats(l->rx.pool, &stats);
+		page_pool_get_stats(l->rx.small, &stats);
+	}
 	page_pool_ethtool_stats_get(data, &stats);
 #endif
 }

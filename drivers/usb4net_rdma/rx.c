@@ -2,11 +2,16 @@
 /*
  * Receive side: frames become packets.
  *
- * Every buffer is a page of a pool. What a HEAD or CONTROL frame holds is copied,
- * as a rule, and its page goes back to the ring. The page of a BODY frame becomes
- * a fragment of the packet, but only after another one has been found to take its
- * place: so the ring is always full, and a frame that the peer may send always
- * finds a buffer.
+ * Buffers are pieces of a pool's pages. What a HEAD or CONTROL frame holds is
+ * copied, as a rule, and its buffer goes back to the ring. The buffer of a BODY
+ * frame becomes part of the packet, but only after another one has been found to
+ * take its place: so the ring is always full, and a frame that the peer may send
+ * always finds a buffer.
+ *
+ * A page has eight buffers, and they are posted one after the other. So what
+ * comes in BODY frames that follow each other is in one piece of memory for the
+ * most part, and makes a few large fragments of a packet instead of many small
+ * ones.
  *
  * Buffers are posted one by one, and the ring is told of them once for a batch,
  * of which a part may wait for the next poll. The peer must not hear of a buffer
@@ -22,6 +27,9 @@
 
 static_assert(U4N_MAX_BODIES <= MAX_SKB_FRAGS);
 static_assert(U4N_FRAME_SIZE <= PAGE_SIZE);
+
+#define U4N_RX_GFP	(GFP_ATOMIC | __GFP_NOWARN)
+#define U4N_RX_ORDER	get_order(8 * U4N_FRAME_SIZE)
 
 static void u4n_rx_drop(struct u4n_link *l, enum u4n_drop why)
 {
@@ -93,28 +101,79 @@ static void u4n_rx_kick(struct u4n_link *l)
 	u4n_credit_rx_publish(&l->rx.credit);
 }
 
-/* Give the frame's page, the same or a new one, back to the ring */
+/* Give the frame's buffer, the same or a new one, back to the ring */
 static void u4n_rx_repost(struct u4n_link *l, struct u4n_rx_frame *rf)
 {
-	rf->frame.buffer_phy = page_pool_get_dma_addr(rf->page);
 	u4n_ring_post_rx(l, &rf->frame);
 	if (++l->rx.posted >= l->rx.batch)
 		u4n_rx_kick(l);
 }
 
-/* Make part of the frame's page a fragment, and put a new page in its place */
+/*
+ * Another page to cut buffers from, each of which holds a reference. Large pages
+ * may be hard to get when memory is in pieces, small ones are not.
+ */
+static bool u4n_rx_refill(struct u4n_link *l, gfp_t gfp)
+{
+	struct page_pool *pool = l->rx.pool;
+	unsigned int size = PAGE_SIZE << U4N_RX_ORDER;
+	struct page *page;
+
+	page = page_pool_alloc_pages(pool, gfp);
+	if (unlikely(!page)) {
+		pool = l->rx.small;
+		size = PAGE_SIZE;
+		page = page_pool_alloc_pages(pool, gfp);
+		if (!page)
+			return false;
+	}
+	page_pool_fragment_page(page, size / U4N_FRAME_SIZE);
+	l->rx.fresh = (struct u4n_rx_buf){
+		.pool = pool,
+		.page = page,
+		.dma = page_pool_get_dma_addr(page),
+	};
+	l->rx.fresh_end = size;
+	return true;
+}
+
+/* Find the frame another buffer. The one it has is the caller's then. */
+static bool u4n_rx_replace(struct u4n_link *l, struct u4n_rx_frame *rf, gfp_t gfp)
+{
+	struct u4n_rx_buf *fresh = &l->rx.fresh;
+
+	if (fresh->offset >= l->rx.fresh_end && !u4n_rx_refill(l, gfp))
+		return false;
+	rf->buf = *fresh;
+	rf->frame.buffer_phy = fresh->dma + fresh->offset;
+	fresh->offset += U4N_FRAME_SIZE;
+	return true;
+}
+
+static void *u4n_rx_data(const struct u4n_rx_frame *rf)
+{
+	return page_address(rf->buf.page) + rf->buf.offset;
+}
+
+/* Make part of the frame's buffer part of the packet, and find it another one */
 static bool u4n_rx_attach(struct u4n_link *l, struct sk_buff *skb,
-			  struct u4n_rx_frame *rf, unsigned int offset,
+			  struct u4n_rx_frame *rf, unsigned int skip,
 			  unsigned int size)
 {
-	struct page *page = page_pool_dev_alloc_pages(l->rx.pool);
+	unsigned int offset = rf->buf.offset + skip;
+	int frags = skb_shinfo(skb)->nr_frags;
+	struct page *page = rf->buf.page;
 
-	if (!page)
+	if (!u4n_rx_replace(l, rf, U4N_RX_GFP))
 		return false;
-	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, rf->page, offset, size,
-			PAGE_SIZE);
-	skb_mark_for_recycle(skb);
-	rf->page = page;
+	if (skb_can_coalesce(skb, frags, page, offset)) {
+		skb_coalesce_rx_frag(skb, frags - 1, size, U4N_FRAME_SIZE);
+		/* one reference is enough for both */
+		page_pool_unref_page(page, 1);
+	} else {
+		skb_add_rx_frag(skb, frags, page, offset, size, U4N_FRAME_SIZE);
+		skb_mark_for_recycle(skb);
+	}
 	return true;
 }
 
@@ -146,7 +205,8 @@ static enum u4n_drop u4n_rx_deliver(struct u4n_link *l, struct sk_buff *skb)
 static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 				 struct u4n_rx_frame *rf, unsigned int size)
 {
-	const void *buf = page_address(rf->page);
+	const struct u4n_rx_buf old = rf->buf;
+	const void *buf = u4n_rx_data(rf);
 	struct u4n_head head;
 	struct sk_buff *skb;
 	enum u4n_drop why;
@@ -185,13 +245,17 @@ static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 		return u4n_rx_deliver(l, skb);
 	}
 
+	/* leave no buffer behind in the midst of those for BODY frames */
+	if (copy == head.inl && u4n_rx_replace(l, rf, U4N_RX_GFP))
+		page_pool_put_full_page(old.pool, old.page, true);
+
 	l->rx.skb = skb;
 	l->rx.bodies = head.bodies;
 	l->rx.left = head.len - head.inl;
 	return U4N_DROP_NONE;
 }
 
-/* On success the frame has got a new page */
+/* On success the frame has got a new buffer */
 static enum u4n_drop u4n_rx_body(struct u4n_link *l, enum u4n_pdf pdf,
 				 struct u4n_rx_frame *rf, unsigned int size)
 {
@@ -201,7 +265,8 @@ static enum u4n_drop u4n_rx_body(struct u4n_link *l, enum u4n_pdf pdf,
 		return U4N_DROP_ORPHAN;
 	if (u4n_body_check(pdf, size, l->rx.bodies, l->rx.left))
 		return U4N_DROP_BODY;
-	page_pool_dma_sync_for_cpu(l->rx.pool, rf->page, 0, size);
+	page_pool_dma_sync_for_cpu(rf->buf.pool, rf->buf.page, rf->buf.offset,
+				   size);
 	if (!u4n_rx_attach(l, skb, rf, 0, size))
 		return U4N_DROP_NO_PAGE;
 
@@ -231,13 +296,15 @@ static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
 	case U4N_PDF_HEAD_MORE:
 	case U4N_PDF_HEAD_LAST:
 		u4n_rx_abort(l, U4N_DROP_TRUNCATED);
-		page_pool_dma_sync_for_cpu(l->rx.pool, rf->page, 0, size);
+		page_pool_dma_sync_for_cpu(rf->buf.pool, rf->buf.page,
+					   rf->buf.offset, size);
 		return u4n_rx_head(l, pdf, rf, size);
 	case U4N_PDF_CONTROL:
 		u4n_rx_abort(l, U4N_DROP_TRUNCATED);
-		page_pool_dma_sync_for_cpu(l->rx.pool, rf->page, 0, size);
+		page_pool_dma_sync_for_cpu(rf->buf.pool, rf->buf.page,
+					   rf->buf.offset, size);
 		u4n_rx_count(l, U4N_RX_CONTROL, 1);
-		return u4n_control_rcv(l, page_address(rf->page), size);
+		return u4n_control_rcv(l, u4n_rx_data(rf), size);
 	case U4N_PDF_BODY_MORE:
 	case U4N_PDF_BODY_LAST:
 		return u4n_rx_body(l, pdf, rf, size);
@@ -263,7 +330,7 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 	unsigned int frames = 0;
 	enum u4n_drop why;
 	unsigned int size;
-	struct page *page;
+	dma_addr_t dma;
 	int done = 0;
 	u32 seen;
 
@@ -273,7 +340,7 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 			break;
 		frames++;
 		rf = container_of(frame, struct u4n_rx_frame, frame);
-		page = rf->page;
+		dma = frame->buffer_phy;
 		size = tb_ring_frame_size(frame);
 		seen = l->rx.credit.seen;
 		trace_u4n_rx_frame(l->ndev, false, rf - l->rx.frames, frame,
@@ -287,10 +354,9 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 			/* nothing of what belongs to it is of use */
 			u4n_rx_abort(l, U4N_DROP_TRUNCATED);
 		}
-		if (rf->page == page)
-			dma_sync_single_for_device(u4n_ring_dma_dev(l),
-						   frame->buffer_phy, size,
-						   DMA_FROM_DEVICE);
+		if (frame->buffer_phy == dma)
+			dma_sync_single_for_device(u4n_ring_dma_dev(l), dma,
+						   size, DMA_FROM_DEVICE);
 		if (why || (frame->eof != U4N_PDF_BODY_MORE &&
 			    frame->eof != U4N_PDF_BODY_LAST))
 			done++;
@@ -338,10 +404,8 @@ int u4n_rx_start(struct u4n_link *l, u32 window, u16 gen, u32 cookie)
 
 	for (i = 0; i < window; i++) {
 		rf = &l->rx.frames[i];
-		rf->page = page_pool_alloc_pages(l->rx.pool, GFP_KERNEL);
-		if (!rf->page)
+		if (!u4n_rx_replace(l, rf, GFP_KERNEL | __GFP_NOWARN))
 			return -ENOMEM;
-		rf->frame.buffer_phy = page_pool_get_dma_addr(rf->page);
 		u4n_ring_post_rx(l, &rf->frame);
 	}
 	u4n_ring_kick_rx(l);
@@ -354,19 +418,22 @@ int u4n_rx_start(struct u4n_link *l, u32 window, u16 gen, u32 cookie)
  */
 void u4n_rx_flush(struct u4n_link *l)
 {
+	struct u4n_rx_buf *buf = &l->rx.fresh;
 	unsigned int i;
 
 	u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+	for (; buf->offset < l->rx.fresh_end; buf->offset += U4N_FRAME_SIZE)
+		page_pool_put_full_page(buf->pool, buf->page, false);
 	for (i = 0; i < l->rx.size; i++) {
-		if (l->rx.frames[i].page)
-			page_pool_put_full_page(l->rx.pool,
-						l->rx.frames[i].page, false);
-		l->rx.frames[i].page = NULL;
+		buf = &l->rx.frames[i].buf;
+		if (buf->page)
+			page_pool_put_full_page(buf->pool, buf->page, false);
+		buf->page = NULL;
 	}
 }
 
 /**
- * u4n_rx_alloc - allocate descriptors and a pool of pages
+ * u4n_rx_alloc - allocate descriptors and pools of pages
  * @l: the link, whose rings are allocated
  *
  * Return: 0 or a negative error.
@@ -375,14 +442,16 @@ int u4n_rx_alloc(struct u4n_link *l)
 {
 	struct page_pool_params params = {
 		.flags = PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV,
-		.pool_size = l->rx.size,
+		.order = U4N_RX_ORDER,
+		.pool_size = l->rx.size >> U4N_RX_ORDER,
 		.nid = NUMA_NO_NODE,
 		.dev = u4n_ring_dma_dev(l),
 		.napi = &l->napi,
 		.netdev = l->ndev,
 		.dma_dir = DMA_FROM_DEVICE,
-		.max_len = U4N_FRAME_SIZE,
+		.max_len = PAGE_SIZE << U4N_RX_ORDER,
 	};
+	int ret;
 
 	l->rx.frames = kvcalloc(l->rx.size, sizeof(*l->rx.frames),
 				GFP_KERNEL);
@@ -391,23 +460,39 @@ int u4n_rx_alloc(struct u4n_link *l)
 
 	l->rx.pool = page_pool_create(&params);
 	if (IS_ERR(l->rx.pool)) {
-		kvfree(l->rx.frames);
-		l->rx.frames = NULL;
-		return PTR_ERR(l->rx.pool);
+		ret = PTR_ERR(l->rx.pool);
+		goto free_frames;
+	}
+	params.order = 0;
+	params.max_len = PAGE_SIZE;
+	l->rx.small = page_pool_create(&params);
+	if (IS_ERR(l->rx.small)) {
+		ret = PTR_ERR(l->rx.small);
+		goto destroy_pool;
 	}
 	return 0;
+
+destroy_pool:
+	page_pool_destroy(l->rx.pool);
+	l->rx.pool = NULL;
+free_frames:
+	kvfree(l->rx.frames);
+	l->rx.frames = NULL;
+	return ret;
 }
 
 /**
  * u4n_rx_free - undo u4n_rx_alloc()
  * @l: the link
  *
- * Pages that are still with sockets return to the pool later, which then goes
+ * Pages that are still with sockets return to their pool later, which then goes
  * away by itself.
  */
 void u4n_rx_free(struct u4n_link *l)
 {
+	page_pool_destroy(l->rx.small);
 	page_pool_destroy(l->rx.pool);
+	l->rx.small = NULL;
 	l->rx.pool = NULL;
 	kvfree(l->rx.frames);
 	l->rx.frames = NULL;

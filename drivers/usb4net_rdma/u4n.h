@@ -299,11 +299,11 @@ struct u4n_timer {
 /**
  * struct u4n_rx_frame - a descriptor of the receive ring
  * @frame: what the ring sees
- * @page: from the pool
+ * @buf: its buffer
  */
 struct u4n_rx_frame {
 	struct ring_frame frame;
-	struct page *page;
+	struct u4n_rx_buf buf;
 };
 
 /* Counters written by NAPI */
@@ -323,13 +323,30 @@ enum u4n_rx_counter {
 };
 
 /**
+ * struct u4n_rx_buf - buffer for a frame
+ * @pool: where its page is from
+ * @page: page of which it is a part, and holds a reference of
+ * @dma: address of the page
+ * @offset: its place in the page
+ */
+struct u4n_rx_buf {
+	struct page_pool *pool;
+	struct page *page;
+	dma_addr_t dma;
+	unsigned int offset;
+};
+
+/**
  * struct u4n_rx - receive side, NAPI's own while a session lives
  * @ring: the ring
  * @size: number of its descriptors
  * @frames: its descriptors
  * @copybreak: bytes of a HEAD frame that are copied; if there are more, its page
  *	goes to the stack
- * @pool: pages
+ * @pool: large pages, each for several buffers
+ * @small: pages of the smallest size, for when there is no large one
+ * @fresh: next buffer
+ * @fresh_end: end of its page
  * @masked: the ring's interrupt is masked until we have polled (bit 0)
  * @stopped: session is broken, everything is dropped
  * @gen: generation that frames must carry
@@ -362,6 +379,9 @@ struct u4n_rx {
 	struct u4n_rx_frame *frames;
 	u32 copybreak;
 	struct page_pool *pool;
+	struct page_pool *small;
+	struct u4n_rx_buf fresh;
+	unsigned int fresh_end;
 	unsigned long masked;
 	bool stopped;
 	u16 gen;
