@@ -6,15 +6,19 @@
  *
  * It runs while there is traffic and a few times after the last of it: soon after
  * a packet whose sender may wait for it to be done with, else once in a
- * millisecond.
+ * millisecond. How soon depends on whether that has helped lately: it has not if
+ * the packet was reaped by then because there was other traffic, or if what is
+ * sent next comes from one who has not waited.
  */
 #include <linux/hrtimer.h>
+#include <net/sock.h>
 
 #include "u4n.h"
 
 #define U4N_TIMER_USECS		1000U
 #define U4N_TIMER_BUSY_USECS	100U	/* there are packets in the ring */
 #define U4N_TIMER_SOON_USECS	25U	/* after the first of them */
+#define U4N_TIMER_LATER_MAX	3U	/* both are doubled so often if of no use */
 #define U4N_TIMER_IDLE_MAX	3U	/* the time is doubled so often when idle */
 
 /*
@@ -50,6 +54,13 @@ static u32 u4n_timer_stamp(const struct u4n_link *l)
 	return l->tx.head + READ_ONCE(l->rx.credit.seen);
 }
 
+/* Of no use: not so soon the next time */
+static void u4n_timer_later(struct u4n_timer *t)
+{
+	if (t->later < U4N_TIMER_LATER_MAX)
+		t->later++;
+}
+
 static enum hrtimer_restart u4n_timer_fire(struct hrtimer *timer)
 {
 	struct u4n_link *l = container_of(timer, struct u4n_link, timer.hrtimer);
@@ -70,6 +81,10 @@ static enum hrtimer_restart u4n_timer_fire(struct hrtimer *timer)
 		u4n_tx_count(l, U4N_TX_LOST_IRQS, 1);
 	if (l->tx.tail != l->tx.head)
 		poll = true;
+	if (t->tail != l->tx.tail)
+		u4n_timer_later(t);
+	else if (l->tx.skbs)
+		t->asked = true;
 
 	t->idle = u4n_timer_stamp(l) == t->stamp ? t->idle + 1 : 0;
 	t->stamp = u4n_timer_stamp(l);
@@ -85,6 +100,7 @@ static enum hrtimer_restart u4n_timer_fire(struct hrtimer *timer)
 static void u4n_timer_start(struct u4n_link *l, unsigned int usecs)
 {
 	l->timer.armed = true;
+	l->timer.tail = l->tx.tail;
 	hrtimer_start(&l->timer.hrtimer, us_to_ktime(usecs),
 		      HRTIMER_MODE_REL_SOFT);
 }
@@ -111,7 +127,7 @@ void u4n_timer_arm(struct u4n_link *l)
 			return;
 		idle = U4N_TIMER_IDLE_MAX;
 	}
-	usecs = l->tx.skbs ? U4N_TIMER_BUSY_USECS : U4N_TIMER_USECS;
+	usecs = l->tx.skbs ? U4N_TIMER_BUSY_USECS << t->later : U4N_TIMER_USECS;
 	u4n_timer_start(l, usecs << idle);
 }
 
@@ -124,7 +140,30 @@ void u4n_timer_soon(struct u4n_link *l)
 	if (l->timer.soon || l->tx.tail == l->tx.head)
 		return;
 	l->timer.soon = true;
-	u4n_timer_start(l, U4N_TIMER_SOON_USECS);
+	u4n_timer_start(l, U4N_TIMER_SOON_USECS << l->timer.later);
+}
+
+/**
+ * u4n_timer_sent - a packet is being sent: has its sender waited for the timer?
+ * @l: the link, locked
+ * @sk: socket of the packet or NULL
+ *
+ * TCP that has waited sends when it is called back, in a softirq. A process that
+ * sends over TCP would have done so anyway, and nobody waits for a packet without
+ * a socket.
+ */
+void u4n_timer_sent(struct u4n_link *l, const struct sock *sk)
+{
+	struct u4n_timer *t = &l->timer;
+
+	if (!t->asked)
+		return;
+	t->asked = false;
+	if (!sk || (sk_fullsock(sk) && sk->sk_protocol == IPPROTO_TCP &&
+		    !in_serving_softirq()))
+		u4n_timer_later(t);
+	else
+		t->later = 0;
 }
 
 /**
@@ -147,7 +186,9 @@ void u4n_timer_cancel(struct u4n_link *l)
 	hrtimer_cancel(&t->hrtimer);
 	t->armed = false;
 	t->soon = false;
+	t->asked = false;
 	t->rx_ready = false;
+	t->later = 0;
 	t->idle = 0;
 }
 

@@ -303,6 +303,7 @@ static int u4n_tx_roce_header(struct u4n_link *l, struct sk_buff *skb)
  * u4n_tx_roce - send a packet that has come through the RoCE link
  * @l: the link
  * @skb: packet, starts with its IP header; always consumed
+	u4n_timer_sent(l, skb->sk);
  *
  * A packet that does not fit is queued. The order is kept: nothing passes by
  * the queue. Bulk is queued as well while the network device's queue is stopped,
@@ -391,6 +392,7 @@ static void u4n_tx_flush_roce(struct u4n_link *l, int share,
 			      struct sk_buff_head *bad)
 {
 	struct u4n_tx_plan plan = { .need = ETH_HLEN };
+	u4n_timer_sent(l, skb->sk);
 	struct sk_buff *skb;
 
 	while ((skb = skb_peek(&l->tx.roce))) {

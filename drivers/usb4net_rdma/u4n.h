@@ -279,6 +279,9 @@ struct u4n_tx {
  * @hrtimer: the timer
  * @armed: it runs
  * @soon: it was set to run early
+ * @asked: it has run since the last packet was sent, and there was one to reap
+ * @later: it is not to run quite so early, the time is doubled so often
+ * @tail: transmit ring's tail when it was armed
  * @rx_ready: the receive ring had something the last time
  * @rx_seen: frames received then
  * @rx_since: and since then
@@ -289,6 +292,9 @@ struct u4n_timer {
 	struct hrtimer hrtimer;
 	bool armed;
 	bool soon;
+	bool asked;
+	unsigned int later;
+	u32 tail;
 	bool rx_ready;
 	u32 rx_seen;
 	ktime_t rx_since;
@@ -558,6 +564,7 @@ bool u4n_tx_owes_credit(struct u4n_link *l);
 void u4n_timer_setup(struct u4n_link *l);
 void u4n_timer_arm(struct u4n_link *l);
 void u4n_timer_soon(struct u4n_link *l);
+void u4n_timer_sent(struct u4n_link *l, const struct sock *sk);
 void u4n_timer_poll(struct u4n_link *l);
 void u4n_timer_cancel(struct u4n_link *l);
 
