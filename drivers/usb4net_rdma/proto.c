@@ -252,32 +252,6 @@ enum u4n_drop u4n_head_parse(const void *buf, unsigned int size,
 }
 
 /**
- * u4n_body_check - check a BODY frame against what its HEAD announced
- * @pdf: %U4N_PDF_BODY_MORE or %U4N_PDF_BODY_LAST
- * @size: size of the frame, not 0
- * @bodies: frames that are still to come, this one included, not 0
- * @left: bytes that are still to come
- *
- * Return: %U4N_DROP_NONE or %U4N_DROP_BODY.
- */
-enum u4n_drop u4n_body_check(enum u4n_pdf pdf, unsigned int size,
-			     unsigned int bodies, unsigned int left)
-{
-	if (size > left)
-		return U4N_DROP_BODY;
-	left -= size;
-	bodies--;
-
-	if (!bodies)
-		return pdf == U4N_PDF_BODY_LAST && !left ?
-			U4N_DROP_NONE : U4N_DROP_BODY;
-	if (pdf != U4N_PDF_BODY_MORE || left < bodies ||
-	    left > bodies * U4N_FRAME_SIZE)
-		return U4N_DROP_BODY;
-	return U4N_DROP_NONE;
-}
-
-/**
  * u4n_ctl_build - write a CONTROL message
  * @buf: the frame, with room for the list of GIDs if there is one
  * @ctl: what to write

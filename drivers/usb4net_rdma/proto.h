@@ -322,8 +322,6 @@ struct u4n_ctl {
 void u4n_head_build(void *buf, const struct u4n_head *head);
 enum u4n_drop u4n_head_parse(const void *buf, unsigned int size,
 			     enum u4n_pdf pdf, u32 caps, struct u4n_head *head);
-enum u4n_drop u4n_body_check(enum u4n_pdf pdf, unsigned int size,
-			     unsigned int bodies, unsigned int left);
 unsigned int u4n_ctl_build(void *buf, const struct u4n_ctl *ctl);
 enum u4n_drop u4n_ctl_parse(const void *buf, unsigned int size,
 			    struct u4n_ctl *ctl);
@@ -433,5 +431,32 @@ struct u4n_peer {
 };
 
 int u4n_hello_parse(const struct u4n_xd_msg *msg, struct u4n_peer *peer);
+
+/**
+ * u4n_body_check - check a BODY frame against what its HEAD announced
+ * @pdf: %U4N_PDF_BODY_MORE or %U4N_PDF_BODY_LAST
+ * @size: size of the frame, not 0
+ * @bodies: frames that are still to come, this one included, not 0
+ * @left: bytes that are still to come
+ *
+ * Return: %U4N_DROP_NONE or %U4N_DROP_BODY.
+ */
+static inline enum u4n_drop u4n_body_check(enum u4n_pdf pdf, unsigned int size,
+					   unsigned int bodies,
+					   unsigned int left)
+{
+	if (size > left)
+		return U4N_DROP_BODY;
+	left -= size;
+	bodies--;
+
+	if (!bodies)
+		return pdf == U4N_PDF_BODY_LAST && !left ?
+			U4N_DROP_NONE : U4N_DROP_BODY;
+	if (pdf != U4N_PDF_BODY_MORE || left < bodies ||
+	    left > bodies * U4N_FRAME_SIZE)
+		return U4N_DROP_BODY;
+	return U4N_DROP_NONE;
+}
 
 #endif /* _U4N_PROTO_H */

@@ -61,12 +61,16 @@ int u4n_ring_throttle(struct u4n_link *l, unsigned int nsec);
 int u4n_ring_init(struct u4n_ring *r, struct tb_ring *tb);
 void u4n_ring_exit(struct u4n_ring *r);
 void u4n_ring_reset(struct u4n_ring *r);
-void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame);
 void u4n_ring_kick_tx(struct u4n_link *l);
-void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame);
 void u4n_ring_kick_rx(struct u4n_link *l);
+
+#ifdef U4N_RING_BATCH
+/* ring_batch.c, else they are in ring_direct.h */
+void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame);
+void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame);
 struct ring_frame *u4n_ring_poll_tx(struct u4n_link *l);
 struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l);
 bool u4n_ring_rx_ready(const struct u4n_link *l);
+#endif
 
 #endif /* _U4N_RING_H */

@@ -663,4 +663,8 @@ static inline void u4n_rx_count(struct u4n_link *l, enum u4n_rx_counter c,
 	u64_stats_update_end(&l->rx.syncp);
 }
 
+#ifndef U4N_RING_BATCH
+#include "ring_direct.h"
+#endif
+
 #endif /* _U4N_H */

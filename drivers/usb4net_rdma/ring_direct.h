@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What ring_direct.c does for each frame. Included by u4n.h, at its end. */
+#ifndef _U4N_RING_DIRECT_H
+#define _U4N_RING_DIRECT_H
+
+#include <linux/bitfield.h>
+
+/**
+ * struct u4n_desc - descriptor in memory
+ * @addr: DMA address of the frame
+ * @info: %U4N_DESC_LEN and so on. For transmission all of it is ours but
+ *	%RING_DESC_COMPLETED, for reception only %RING_DESC_POSTED and
+ *	%RING_DESC_INTERRUPT are, until the hardware replaces all of it.
+ * @time: always 0
+ */
+struct u4n_desc {
+	__le64 addr;
+	__le32 info;
+	__le32 time;
+};
+
+#define U4N_DESC_LEN	GENMASK(11, 0)		/* 0 means 4096 */
+#define U4N_DESC_EOF	GENMASK(15, 12)
+#define U4N_DESC_SOF	GENMASK(19, 16)
+#define U4N_DESC_FLAGS	GENMASK(31, 20)		/* enum ring_desc_flags */
+
+static_assert(sizeof(struct u4n_desc) == 16);
+
+static inline void u4n_ring_post(struct u4n_ring *r, struct ring_frame *frame,
+				 u32 info)
+{
+	u32 head = r->head;
+	struct u4n_desc *desc = &r->desc[head & r->mask];
+
+	r->frames[head & r->mask] = frame;
+	desc->addr = cpu_to_le64(frame->buffer_phy);
+	desc->time = 0;
+	/* the hardware may look ahead: nothing is valid before the flag is */
+	dma_wmb();
+	WRITE_ONCE(desc->info, cpu_to_le32(info));
+	WRITE_ONCE(r->head, head + 1);
+}
+
+/* What COMPLETED descriptors say, or 0 */
+static inline u32 u4n_ring_completed(const struct u4n_ring *r)
+{
+	u32 tail = READ_ONCE(r->tail);
+	u32 info;
+
+	if (tail == READ_ONCE(r->head))
+		return 0;
+	info = le32_to_cpu(READ_ONCE(r->desc[tail & r->mask].info));
+	if (!(info & FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_COMPLETED)))
+		return 0;
+	/* nothing that the hardware has written before may be read earlier */
+	dma_rmb();
+	return info;
+}
+
+static inline struct ring_frame *u4n_ring_take(struct u4n_ring *r)
+{
+	u32 tail = r->tail;
+
+	WRITE_ONCE(r->tail, tail + 1);
+	return r->frames[tail & r->mask];
+}
+
+/**
+ * u4n_ring_post_tx - give a frame to the transmit ring
+ * @l: the link
+ * @frame: frame, one less than the ring's size may be in there
+ *
+ * It may stay there unsent until u4n_ring_kick_tx().
+ */
+static inline void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame)
+{
+	u4n_ring_post(&l->tx.ring, frame,
+		      FIELD_PREP(U4N_DESC_LEN, frame->size) |
+		      FIELD_PREP(U4N_DESC_EOF, frame->eof) |
+		      FIELD_PREP(U4N_DESC_SOF, frame->sof) |
+		      FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_POSTED));
+}
+
+/**
+ * u4n_ring_post_rx - give a buffer to the receive ring
+ * @l: the link
+ * @frame: frame, one less than the ring's size may be in there
+ *
+ * It is of no use until u4n_ring_kick_rx(), so the peer must not be told before.
+ */
+static inline void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame)
+{
+	u4n_ring_post(&l->rx.ring, frame,
+		      FIELD_PREP(U4N_DESC_FLAGS,
+				 RING_DESC_POSTED | RING_DESC_INTERRUPT));
+}
+
+/**
+ * u4n_ring_poll_tx - take the oldest frame if it has been sent
+ * @l: the link
+ *
+ * Return: the frame or NULL.
+ */
+static inline struct ring_frame *u4n_ring_poll_tx(struct u4n_link *l)
+{
+	struct u4n_ring *r = &l->tx.ring;
+
+	return u4n_ring_completed(r) ? u4n_ring_take(r) : NULL;
+}
+
+/**
+ * u4n_ring_poll_rx - take the next received frame
+ * @l: the link
+ *
+ * Return: the frame or NULL.
+ */
+static inline struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l)
+{
+	struct u4n_ring *r = &l->rx.ring;
+	u32 info = u4n_ring_completed(r);
+	struct ring_frame *frame;
+
+	if (!info)
+		return NULL;
+	frame = u4n_ring_take(r);
+	frame->size = FIELD_GET(U4N_DESC_LEN, info);
+	frame->eof = FIELD_GET(U4N_DESC_EOF, info);
+	frame->sof = FIELD_GET(U4N_DESC_SOF, info);
+	frame->flags = FIELD_GET(U4N_DESC_FLAGS, info);
+	return frame;
+}
+
+/**
+ * u4n_ring_rx_ready - is there a received frame to be polled?
+ * @l: the link, whose rings run
+ *
+ * Any context, so it may be out of date.
+ *
+ * Return: true if there is.
+ */
+static inline bool u4n_ring_rx_ready(const struct u4n_link *l)
+{
+	return u4n_ring_completed(&l->rx.ring);
+}
+
+#endif /* _U4N_RING_DIRECT_H */
