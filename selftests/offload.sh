@@ -130,7 +130,7 @@ flow()
 	shift
 	seed=$((seed + $#))
 	in_ns "$from" timeout 60 "${gsocheck[@]}" \
-		client $seed $bytes "$sizes" "$@" && return
+		client $seed "$bytes" "$sizes" "$@" && return
 	tail -n 3 /tmp/serve.*
 	return 1
 }
@@ -663,10 +663,51 @@ mtus()
 	check "MTU 1500" mtu 1500 1452,1000,33
 }
 
+# --- TCP in pieces above 64 KiB --------------------------------------------------
+
+# big_sizes BYTES: the largest piece that TCP makes or is given, at both ends
+big_sizes()
+{
+	local side
+
+	for side in a b; do
+		on $side ip link set "$(dev_of $side)" gso_max_size "$1" \
+			gso_ipv4_max_size "$1" gro_max_size "$1" \
+			gro_ipv4_max_size "$1" || return
+	done
+}
+
+# big MTU [GRO]: to B itself and, by B's port without offloads, to c. Some of it has
+# to enter A's driver in such pieces.
+big()
+{
+	local bytes=6000017 sizes=1300 before n
+
+	on_a ip link set "$A_DEV" mtu "$1" && on_b ip link set "$B_DEV" mtu "$1" &&
+		features b "gro ${2:-on}" || return
+	before=$(on_a ethtool -S "$A_DEV" | sed -n 's/^ *tx_big: //p')
+	captures_begin && flow a "$B_IP" "$B_IP6" &&
+		flow a 10.0.5.2 fd00:5::2 && captures_end || return
+	verify c tcp4 tcp6 || return
+	n=$(($(on_a ethtool -S "$A_DEV" | sed -n 's/^ *tx_big: //p') - before))
+	[ $n -gt 0 ] || fail "none was above 64 KiB"
+}
+
+bigs()
+{
+	all_features_on
+	check "pieces above 64 KiB can be had" big_sizes 263168
+	check "above 64 KiB, MTU 65520" big 65520
+	check "above 64 KiB, MTU 65520, no GRO" big 65520 off
+	check "above 64 KiB, MTU 9000" big 9000
+	check "above 64 KiB, MTU 1500" big 1500
+	check "up to 64 KiB again" big_sizes 65536
+}
+
 ktap_print_header
 tunnels > /tmp/tunnels
 ktap_set_plan $((2 + 2 + 8 * $(combinations | wc -l) + 2 + 3 + 6 +
-	5 * $(wc -l < /tmp/tunnels) + 4 + 1))
+	5 * $(wc -l < /tmp/tunnels) + 4 + 6 + 1))
 export LINK_MTU=1500
 run_step "the link comes up" link_up
 run_step "networks at both ends" network
@@ -677,6 +718,7 @@ check "statistics: all on but GRO" exact_with "gro off"
 check "statistics: all off" exact_with \
 	"rx off tx off sg off tso off gso off gro off"
 mtus
+bigs
 vlans
 tunnels_all
 bridges

@@ -17,6 +17,7 @@ static const char * const u4n_tx_names[] = {
 	[U4N_TX_FRAMES]		= "tx_frames",
 	[U4N_TX_INLINE]		= "tx_inline_packets",
 	[U4N_TX_PACKED]		= "tx_packed",
+	[U4N_TX_BIG]		= "tx_big",
 	[U4N_TX_CONTROL]	= "tx_control_frames",
 	[U4N_TX_CREDITS]	= "tx_credit_frames",
 	[U4N_TX_FORCED]		= "tx_forced_frames",

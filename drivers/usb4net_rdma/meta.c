@@ -24,11 +24,14 @@ static_assert(U4N_GSO_TCPV6 == VIRTIO_NET_HDR_GSO_TCPV6);
 static_assert(U4N_GSO_UDP_L4 == VIRTIO_NET_HDR_GSO_UDP_L4);
 static_assert(U4N_GSO_ECN == VIRTIO_NET_HDR_GSO_ECN);
 
-/*
- * Length of all headers of a GSO packet, 0 if they are not where they should be:
- * in the linear part, and not too long for a HEAD frame.
+/**
+ * u4n_meta_gso_hdr_len - length of all headers of a GSO packet
+ * @skb: packet
+ *
+ * Return: the length, or 0 if they are not where they should be: in the linear
+ * part, and not too long for a HEAD frame.
  */
-static unsigned int u4n_meta_gso_hdr_len(const struct sk_buff *skb)
+unsigned int u4n_meta_gso_hdr_len(const struct sk_buff *skb)
 {
 	unsigned int th = skb_checksum_start_offset(skb);
 	unsigned int len;
@@ -76,6 +79,7 @@ netdev_features_t u4n_meta_features(struct sk_buff *skb,
 
 	proto = vlan_get_protocol(skb);
 	if (!(caps & U4N_CAP_GSO) || !u4n_meta_gso_hdr_len(skb) ||
+	    (skb->len > U4N_MAX_PACKET && !u4n_big_ok(l, skb)) ||
 	    (proto != htons(ETH_P_IP) && proto != htons(ETH_P_IPV6)))
 		return features & ~NETIF_F_GSO_MASK;
 	if (!(caps & U4N_CAP_TUNNEL))

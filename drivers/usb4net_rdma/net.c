@@ -247,7 +247,7 @@ static void u4n_net_set_offloads(struct net_device *ndev)
 	ndev->hw_features = f | NETIF_F_RXCSUM;
 	ndev->features = f | NETIF_F_RXCSUM | NETIF_F_HIGHDMA |
 			 NETIF_F_GSO_ROBUST;
-	netif_set_tso_max_size(ndev, GSO_LEGACY_MAX_SIZE);
+	netif_set_tso_max_size(ndev, U4N_BIG_SIZE);
 }
 
 /**

@@ -17,7 +17,7 @@
 
 #define U4N_TIMER_USECS		1000U
 #define U4N_TIMER_BUSY_USECS	100U	/* there are packets in the ring */
-#define U4N_TIMER_SOON_USECS	25U	/* after the first of them */
+#define U4N_TIMER_SOON_USECS	25U	/* after the first of them, one of 64 KiB */
 #define U4N_TIMER_LATER_MAX	3U	/* both are doubled so often if of no use */
 #define U4N_TIMER_IDLE_MAX	3U	/* the time is doubled so often when idle */
 
@@ -134,13 +134,20 @@ void u4n_timer_arm(struct u4n_link *l)
 /**
  * u4n_timer_soon - the stack waits for frames to be sent
  * @l: the link, locked
+ *
+ * More frames take longer.
  */
 void u4n_timer_soon(struct u4n_link *l)
 {
-	if (l->timer.soon || l->tx.tail == l->tx.head)
+	u32 frames = l->tx.head - l->tx.tail;
+	unsigned int usecs;
+
+	if (l->timer.soon || !frames)
 		return;
 	l->timer.soon = true;
-	u4n_timer_start(l, U4N_TIMER_SOON_USECS << l->timer.later);
+	usecs = max(U4N_TIMER_SOON_USECS,
+		    frames * U4N_TIMER_SOON_USECS / U4N_MAX_FRAMES);
+	u4n_timer_start(l, usecs << l->timer.later);
 }
 
 /**

@@ -23,18 +23,21 @@
 #define U4N_TX_BQL_MIN		(128 * 1024)	/* bytes in flight that are never too many */
 #define U4N_TX_REAP_BATCH	32U		/* frames in flight before we reap on xmit */
 
-/* Room that a packet of any size needs, and room to go on with after a stop */
-#define U4N_TX_STOP		((int)(U4N_MAX_FRAMES + U4N_RESERVE))
-#define U4N_TX_WAKE		((int)(2 * U4N_MAX_FRAMES + U4N_RESERVE))
+/* Room that an skb needs, and room to go on with after a stop */
+#define U4N_TX_STOP(packets)	((int)((packets) * U4N_MAX_FRAMES + U4N_RESERVE))
+#define U4N_TX_WAKE(packets)	\
+	((int)(2 * (packets) * U4N_MAX_FRAMES + U4N_RESERVE))
 
-static_assert(U4N_STALL_WINDOW >= U4N_TX_WAKE);
+static_assert(U4N_TX_WAKE(1) <= U4N_STALL_WINDOW);
 
 /*
  * A receiver keeps less than a quarter of its window from us, see
  * u4n_credit_rx_due(). What we know of must suffice to wake the queue, or it
  * sleeps for ever.
  */
-static_assert(U4N_MIN_WINDOW - U4N_MIN_WINDOW / 4 >= U4N_TX_WAKE);
+static_assert(U4N_MIN_WINDOW - U4N_MIN_WINDOW / 4 >= U4N_TX_WAKE(1));
+static_assert(U4N_BIG_WINDOW - U4N_BIG_WINDOW / 4 >=
+	      U4N_TX_WAKE(U4N_BIG_PACKETS));
 
 /* Number of frames for which there are both descriptors and credits */
 static int u4n_tx_room(const struct u4n_link *l)
@@ -100,10 +103,10 @@ static void u4n_tx_free_skbs(struct sk_buff_head *done, int budget)
  */
 static void u4n_tx_maybe_stop(struct u4n_link *l, struct sk_buff_head *done)
 {
-	if (u4n_tx_room(l) >= U4N_TX_STOP || netif_queue_stopped(l->ndev))
+	if (u4n_tx_room(l) >= l->tx.stop || netif_queue_stopped(l->ndev))
 		return;
 	u4n_tx_reap(l, done);
-	if (u4n_tx_room(l) >= U4N_TX_STOP)
+	if (u4n_tx_room(l) >= l->tx.stop)
 		return;
 	netif_stop_queue(l->ndev);
 	u4n_tx_count(l, U4N_TX_STOPS, 1);
@@ -152,6 +155,14 @@ static void u4n_tx_post_slot(struct u4n_link *l, enum u4n_pdf pdf,
 	u4n_tx_post(l, pdf, size);
 }
 
+/* The skb is done with when this frame has been sent */
+static void u4n_tx_own(struct u4n_link *l, struct u4n_tx_frame *tf,
+		       struct sk_buff *skb)
+{
+	tf->skb = skb;
+	l->tx.skbs++;
+}
+
 /*
  * Send a packet for which u4n_tx_fits(). On success the skb belongs to the
  * ring, otherwise to the caller still. The stack gets one back at once, in @done,
@@ -163,18 +174,22 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 			 struct sk_buff_head *done)
 {
 	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head);
+	unsigned int len = plan->cut ? plan->inl + plan->end - plan->pos :
+				       skb->len;
+	unsigned int inl = plan->bodies ? plan->inl : len;
 	struct u4n_tx_frame *last;
 	struct u4n_head head = {
 		.type = type,
 		.bodies = plan->bodies,
 		.gen = l->tx.gen,
-		.inl = plan->inl,
+		.inl = inl,
 		.sent = l->tx.credit.sent,
 		.limit = u4n_credit_rx_limit(&l->rx.credit),
 		.seq = l->tx.seq,
-		.len = skb->len,
+		.len = len,
 		.meta = plan->meta,
 	};
+	bool more = plan->end < skb->len;
 	unsigned int i;
 	int ret;
 
@@ -189,20 +204,27 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	u4n_head_build(tf->slot, &head);
 	/* cannot fail, the lengths are those of the skb */
 	skb_copy_bits(skb, 0, tf->slot + U4N_HEAD_SIZE, plan->inl);
+	if (plan->cut)
+		u4n_big_header(skb, plan, tf->slot + U4N_HEAD_SIZE);
+	if (plan->inl < inl)
+		skb_copy_bits(skb, plan->pos,
+			      tf->slot + U4N_HEAD_SIZE + plan->inl,
+			      inl - plan->inl);
 
 	/* before the last frame is posted */
 	last = u4n_tx_frame(l, l->tx.head + plan->bodies);
-	if (plan->bodies || type == U4N_HEAD_ROCE) {
-		last->skb = skb;
-		l->tx.skbs++;
+	if (plan->bodies || plan->cut || type == U4N_HEAD_ROCE) {
+		if (!more)
+			u4n_tx_own(l, last, skb);
 	} else {
 		__skb_queue_tail(done, skb);
 	}
 	if (type == U4N_HEAD_ETH) {
-		last->bytes = skb->len;
-		netdev_sent_queue(l->ndev, skb->len);
+		last->bytes = len;
+		netdev_sent_queue(l->ndev, len);
 	}
-	skb_tx_timestamp(skb);
+	if (!more)
+		skb_tx_timestamp(skb);
 	/* the stack has shown its own packets to whoever listens */
 	if (type == U4N_HEAD_ROCE && dev_nit_active(l->ndev))
 		u4n_roce_tap_tx(l, skb);
@@ -212,7 +234,7 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 
 	u64_stats_update_begin(&l->tx.syncp);
 	u64_stats_inc(&l->tx.packets);
-	u64_stats_add(&l->tx.bytes, skb->len);
+	u64_stats_add(&l->tx.bytes, len);
 	u64_stats_add(&l->tx.count[U4N_TX_FRAMES], 1 + plan->bodies);
 	if (!plan->bodies)
 		u64_stats_inc(&l->tx.count[U4N_TX_INLINE]);
@@ -223,17 +245,43 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	u64_stats_update_end(&l->tx.syncp);
 
 	u4n_tx_post_slot(l, plan->bodies ? U4N_PDF_HEAD_MORE : U4N_PDF_HEAD_LAST,
-			 U4N_HEAD_SIZE + plan->inl);
+			 U4N_HEAD_SIZE + inl);
 	for (i = 1; i <= plan->bodies; i++)
 		u4n_tx_post(l, i < plan->bodies ? U4N_PDF_BODY_MORE :
 			    U4N_PDF_BODY_LAST, u4n_tx_frame(l, l->tx.head)->len);
 
 	/* TCP may hold the next packet back until this one is done with */
-	if (plan->bodies)
-		u4n_timer_soon(l);
-	else
+	if (!plan->bodies && !plan->cut)
 		u4n_timer_arm(l);
+	else if (!more)
+		u4n_timer_soon(l);
 	return 0;
+}
+
+/* Send a big skb. On success it belongs to the ring, otherwise to the caller still. */
+static int u4n_tx_big(struct u4n_link *l, struct sk_buff *skb,
+		      struct sk_buff_head *done)
+{
+	struct u4n_tx_plan plan;
+	u32 head = l->tx.head;
+	int ret;
+
+	/* the queue is stopped in time, but the peer may have changed since */
+	if (u4n_tx_room(l) < l->tx.stop) {
+		u4n_tx_count(l, U4N_TX_DROP_SIZE, 1);
+		return -EMSGSIZE;
+	}
+	ret = u4n_big_prepare(l, skb, &plan);
+	while (!ret && u4n_big_next(l, skb, &plan))
+		ret = u4n_tx_packet(l, skb, U4N_HEAD_ETH, &plan, done);
+	if (ret && l->tx.head != head) {
+		/* the first part is on its way, the rest is lost */
+		u4n_tx_own(l, u4n_tx_frame(l, l->tx.head - 1), skb);
+		u4n_timer_soon(l);
+		ret = 0;
+	}
+	u4n_tx_count(l, U4N_TX_BIG, !ret);
+	return ret;
 }
 
 /**
@@ -261,9 +309,12 @@ netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev)
 		bad = skb;
 		goto unlock;
 	}
+	u4n_timer_sent(l, skb->sk);
 	if (l->tx.head - l->tx.tail >= U4N_TX_REAP_BATCH)
 		u4n_tx_reap(l, &done);
-	if (u4n_tx_prepare(l, skb, U4N_HEAD_ETH, &plan))
+	if (unlikely(skb->len > U4N_MAX_PACKET))
+		bad = u4n_tx_big(l, skb, &done) ? skb : NULL;
+	else if (u4n_tx_prepare(l, skb, U4N_HEAD_ETH, &plan))
 		bad = skb;
 	else if (unlikely(!u4n_tx_fits(l, &plan)))
 		ret = NETDEV_TX_BUSY;
@@ -303,7 +354,6 @@ static int u4n_tx_roce_header(struct u4n_link *l, struct sk_buff *skb)
  * u4n_tx_roce - send a packet that has come through the RoCE link
  * @l: the link
  * @skb: packet, starts with its IP header; always consumed
-	u4n_timer_sent(l, skb->sk);
  *
  * A packet that does not fit is queued. The order is kept: nothing passes by
  * the queue. Bulk is queued as well while the network device's queue is stopped,
@@ -332,6 +382,7 @@ int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb)
 		ret = -EOPNOTSUPP;
 		goto drop;
 	}
+	u4n_timer_sent(l, skb->sk);
 	if (l->tx.head - l->tx.tail >= U4N_TX_REAP_BATCH)
 		u4n_tx_reap(l, &done);
 
@@ -392,7 +443,6 @@ static void u4n_tx_flush_roce(struct u4n_link *l, int share,
 			      struct sk_buff_head *bad)
 {
 	struct u4n_tx_plan plan = { .need = ETH_HLEN };
-	u4n_timer_sent(l, skb->sk);
 	struct sk_buff *skb;
 
 	while ((skb = skb_peek(&l->tx.roce))) {
@@ -419,8 +469,8 @@ static void u4n_tx_resume(struct u4n_link *l, struct sk_buff_head *done)
 	if (!netif_queue_stopped(l->ndev)) {
 		u4n_tx_flush_roce(l, room, done);
 		u4n_tx_maybe_stop(l, done);
-	} else if (room >= U4N_TX_WAKE) {
-		u4n_tx_flush_roce(l, min(room / 2, room - U4N_TX_STOP), done);
+	} else if (room >= l->tx.wake) {
+		u4n_tx_flush_roce(l, min(room / 2, room - l->tx.stop), done);
 		netif_wake_queue(l->ndev);
 	}
 }
@@ -532,6 +582,9 @@ void u4n_tx_start(struct u4n_link *l, u32 window, u16 gen, u32 caps)
 	l->tx.seq = 0;
 	l->tx.caps = caps;
 	l->tx.window = min(l->tx.size - 1, l->tx.max_window);
+	l->tx.big = min(l->tx.window, window) >= U4N_BIG_WINDOW;
+	l->tx.stop = U4N_TX_STOP(l->tx.big ? U4N_BIG_PACKETS : 1);
+	l->tx.wake = U4N_TX_WAKE(l->tx.big ? U4N_BIG_PACKETS : 1);
 	l->tx.running = true;
 	spin_unlock_bh(&l->tx.lock);
 }

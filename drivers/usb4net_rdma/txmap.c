@@ -55,6 +55,8 @@ void u4n_tx_plan(struct u4n_link *l, const struct sk_buff *skb,
 
 	plan->bodies = 0;
 	plan->packed = false;
+	plan->cut = false;
+	plan->end = skb->len;
 	plan->inl = skb->len;
 	if (skb->len <= max(READ_ONCE(l->tx.copybreak), plan->need))
 		return;
@@ -66,6 +68,7 @@ void u4n_tx_plan(struct u4n_link *l, const struct sk_buff *skb,
 		if (rest <= U4N_INLINE_MAX - hdr)
 			plan->inl += rest;
 	}
+	plan->pos = plan->inl;
 	plan->bodies = u4n_tx_pieces(skb, plan->inl);
 	skb_walk_frags(skb, iter)
 		plan->bodies += u4n_tx_pieces(iter, 0);
@@ -161,6 +164,35 @@ static bool u4n_tx_walk(struct u4n_tx_walk *w)
 		}
 	}
 	return true;
+}
+
+/**
+ * u4n_tx_pack - count the BODY frames for a part of a packet
+ * @skb: packet
+ * @plan: its @pos and @end are used, @bodies and @packed are set
+ */
+void u4n_tx_pack(const struct sk_buff *skb, struct u4n_tx_plan *plan)
+{
+	struct u4n_tx_walk w = {
+		.skb = skb,
+		.more = skb_shinfo(skb)->frag_list,
+		.offset = plan->pos,
+		.size = skb_headlen(skb),
+	};
+	unsigned int pos = plan->pos;
+	unsigned int rest;
+
+	plan->bodies = 0;
+	while (pos < plan->end && u4n_tx_walk(&w)) {
+		rest = min(w.size - w.offset, plan->end - pos);
+		plan->bodies += DIV_ROUND_UP(rest, U4N_FRAME_SIZE);
+		w.offset += rest;
+		pos += rest;
+	}
+	plan->packed = plan->bodies > U4N_MAX_BODIES;
+	if (plan->packed)
+		plan->bodies = DIV_ROUND_UP(plan->end - plan->pos,
+					    U4N_FRAME_SIZE);
 }
 
 /* Map @len bytes of the current piece as frames from *@next on */
@@ -269,17 +301,17 @@ int u4n_tx_map(struct u4n_link *l, const struct sk_buff *skb,
 	struct u4n_tx_walk w = {
 		.skb = skb,
 		.more = skb_shinfo(skb)->frag_list,
-		.offset = plan->inl,
+		.offset = plan->pos,
 		.size = skb_headlen(skb),
 	};
-	unsigned int pos = plan->inl;
+	unsigned int pos = plan->pos;
 	u32 next = l->tx.head + 1;
 	unsigned int rest, part;
 
-	while (u4n_tx_walk(&w)) {
-		rest = w.size - w.offset;
+	while (pos < plan->end && u4n_tx_walk(&w)) {
+		rest = min(w.size - w.offset, plan->end - pos);
 		part = rest % U4N_FRAME_SIZE;
-		if (!plan->packed || pos + rest == skb->len)
+		if (!plan->packed || pos + rest == plan->end)
 			part = 0;
 		rest -= part;
 		if (rest && u4n_tx_map_piece(l, &w, rest, &next))
@@ -287,7 +319,7 @@ int u4n_tx_map(struct u4n_link *l, const struct sk_buff *skb,
 		pos += rest;
 		if (!part)
 			continue;
-		part = min(skb->len - pos, U4N_FRAME_SIZE);
+		part = min(plan->end - pos, U4N_FRAME_SIZE);
 		if (u4n_tx_map_copy(l, &w, skb, pos, part, &next))
 			goto unmap;
 		pos += part;

@@ -34,6 +34,14 @@ struct u4n_gids;
 #define U4N_RESERVE		(U4N_RESERVE_CTL + U4N_RESERVE_HEAD)
 #define U4N_MAX_FRAMES		(1U + U4N_MAX_BODIES)
 
+/*
+ * An skb of TCP above 64 KiB ("BIG TCP") is cut into packets here, no more than
+ * so many, if so many frames may be in flight.
+ */
+#define U4N_BIG_PACKETS		4U
+#define U4N_BIG_SIZE		(U4N_BIG_PACKETS * 65536U + 1024U)
+#define U4N_BIG_WINDOW		208U
+
 #define U4N_SLOT_SIZE		2048U		/* HEAD frames that we send */
 #define U4N_INLINE_MAX		(U4N_SLOT_SIZE - U4N_HEAD_SIZE)
 #define U4N_INLINE_HDR		256U		/* linear data copied from large packets */
@@ -202,6 +210,7 @@ enum u4n_tx_counter {
 	U4N_TX_FRAMES,
 	U4N_TX_INLINE,
 	U4N_TX_PACKED,
+	U4N_TX_BIG,
 	U4N_TX_CONTROL,
 	U4N_TX_CREDITS,
 	U4N_TX_FORCED,
@@ -238,6 +247,9 @@ enum u4n_tx_counter {
  * @running: CONTROL frames may be sent
  * @open: packets may be sent
  * @caps: what the peer understands, U4N_CAP_*. May be read without the lock.
+ * @big: skbs above 64 KiB are taken. May be read without the lock.
+ * @stop: room that an skb of any size needs
+ * @wake: room to go on with after a stop
  * @gen: generation in what we send
  * @seq: next packet
  * @credit: what the peer lets us send
@@ -263,6 +275,9 @@ struct u4n_tx {
 	bool running;
 	bool open;
 	u32 caps;
+	bool big;
+	int stop;
+	int wake;
 	u16 gen;
 	u32 seq;
 	struct u4n_credit_tx credit;
@@ -303,6 +318,20 @@ struct u4n_timer {
 };
 
 /**
+ * struct u4n_rx_buf - buffer for a frame
+ * @pool: where its page is from
+ * @page: page of which it is a part, and holds a reference of
+ * @dma: address of the page
+ * @offset: its place in the page
+ */
+struct u4n_rx_buf {
+	struct page_pool *pool;
+	struct page *page;
+	dma_addr_t dma;
+	unsigned int offset;
+};
+
+/**
  * struct u4n_rx_frame - a descriptor of the receive ring
  * @frame: what the ring sees
  * @buf: its buffer
@@ -326,20 +355,6 @@ enum u4n_rx_counter {
 	U4N_RX_ROCE_DROP_NO_ICRC,
 	U4N_RX_ROCE_DROP_MULTI_PSN,
 	U4N_RX_NUM,
-};
-
-/**
- * struct u4n_rx_buf - buffer for a frame
- * @pool: where its page is from
- * @page: page of which it is a part, and holds a reference of
- * @dma: address of the page
- * @offset: its place in the page
- */
-struct u4n_rx_buf {
-	struct page_pool *pool;
-	struct page *page;
-	dma_addr_t dma;
-	unsigned int offset;
 };
 
 /**
@@ -574,16 +589,24 @@ void u4n_timer_cancel(struct u4n_link *l);
  * struct u4n_tx_plan - how a packet becomes frames
  * @meta: metadata
  * @need: bytes that must be in the HEAD frame
- * @inl: bytes that are copied into the HEAD frame
+ * @inl: bytes that are copied into the HEAD frame, from the beginning of the
+ *	skb. Without BODY frames, the rest of a packet that is cut comes after
+ * @pos: where in the skb the BODY frames begin: at @inl, but in all packets but
+ *	the first of a big skb
+ * @end: and where they end
  * @bodies: number of BODY frames
  * @packed: pieces are copied together to save frames
+ * @cut: packet is a part of a big skb
  */
 struct u4n_tx_plan {
 	struct u4n_meta meta;
 	unsigned int need;
 	unsigned int inl;
+	unsigned int pos;
+	unsigned int end;
 	unsigned int bodies;
 	bool packed;
+	bool cut;
 };
 
 int u4n_tx_prepare(struct u4n_link *l, struct sk_buff *skb, u8 type,
@@ -593,8 +616,19 @@ void u4n_tx_plan(struct u4n_link *l, const struct sk_buff *skb,
 int u4n_tx_map(struct u4n_link *l, const struct sk_buff *skb,
 	       const struct u4n_tx_plan *plan);
 void u4n_tx_unmap(struct u4n_link *l, struct u4n_tx_frame *tf);
+void u4n_tx_pack(const struct sk_buff *skb, struct u4n_tx_plan *plan);
+
+/* big.c */
+bool u4n_big_ok(const struct u4n_link *l, const struct sk_buff *skb);
+int u4n_big_prepare(struct u4n_link *l, struct sk_buff *skb,
+		    struct u4n_tx_plan *plan);
+bool u4n_big_next(struct u4n_link *l, const struct sk_buff *skb,
+		  struct u4n_tx_plan *plan);
+void u4n_big_header(const struct sk_buff *skb, const struct u4n_tx_plan *plan,
+		    void *buf);
 
 /* meta.c */
+unsigned int u4n_meta_gso_hdr_len(const struct sk_buff *skb);
 netdev_features_t u4n_meta_features(struct sk_buff *skb,
 				    struct net_device *ndev,
 				    netdev_features_t features);
