@@ -42,6 +42,7 @@ profile=$(option profile)
 only=$(option only)
 : "${runs:=3}" "${scale:=100}"
 bench=/usb4net/bin/bench
+BIG=263168
 
 # Workload and number of messages. These take 50 to 200 million instructions
 # each on the stock stack; multiples of 16 suit the numbers of connections and
@@ -64,7 +65,9 @@ sets()
 	profile)
 		echo 'send_lat/2 2000
 			send_lat/65536 80
-			send_stream/65536 160'
+			send_stream/65536 160
+			tcp_stream 1024
+			tcp_rr/65536 100'
 		;;
 	full)
 		local op
@@ -129,23 +132,39 @@ sets()
 
 # --- the stacks -------------------------------------------------------------
 
+# TCP in pieces above 64 KiB ("BIG TCP") where the device takes them. What is
+# received may be put together to that size on any device.
+big_tcp()
+{
+	local side dev
+
+	for side in a b; do
+		[ $side = a ] && dev=$A_DEV || dev=$B_DEV
+		on $side ip link set "$dev" gro_max_size $BIG \
+			gro_ipv4_max_size $BIG || return
+		on $side ip link set "$dev" gso_max_size $BIG \
+			gso_ipv4_max_size $BIG 2>/dev/null ||
+			[ "$stack" = stock ] || return
+	done
+}
+
 # Before the rxe devices are made: an MTU of 4096 bytes for RDMA follows.
 stock()
 {
 	export LINK_MTU=65522
-	link_up thunderbolt && load_stock_rxe && rxe_up
+	link_up thunderbolt && big_tcp && load_stock_rxe && rxe_up
 }
 
 ip_stack()
 {
 	export LINK_MTU=65520
-	link_up && load_stock_rxe && rxe_up
+	link_up && big_tcp && load_stock_rxe && rxe_up
 }
 
 bypass()
 {
 	export LINK_MTU=65520
-	load_ours && link_up && rxe_up
+	load_ours && link_up && big_tcp && rxe_up
 }
 
 stream_service()
