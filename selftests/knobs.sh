@@ -181,17 +181,17 @@ round_trip()
 # the interval, and not much more where code takes no time.
 moderation()
 {
-	local usecs=$1 rtt
+	local usecs=$1 rtt most=$(($1 * 12 / 10 + 10))
 
 	coalesce adaptive-rx off rx-usecs "$usecs" && coalesce_is "$usecs" off ||
 		return
 	is rx_usecs_now "$(counter a rx_usecs_now)" "$usecs" || return
 	rtt=$(round_trip) || return
 	echo "rx-usecs $usecs: round trip $rtt us"
-	[ "$rtt" -ge $((usecs * 7 / 10)) ] &&
-		{ [ "$BED" != uml ] ||
-			[ "$rtt" -le $((usecs * 12 / 10 + 10)) ]; } ||
+	[ "$BED" = uml ] || most=$rtt
+	if [ "$rtt" -lt $((usecs * 7 / 10)) ] || [ "$rtt" -gt "$most" ]; then
 		fail "rx-usecs $usecs: round trip $rtt us"
+	fi
 }
 
 moderation_limits()
