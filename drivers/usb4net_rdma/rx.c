@@ -86,8 +86,11 @@ bool u4n_rx_credit(struct u4n_link *l, u16 gen, u32 sent, u32 limit)
 		u4n_rx_broken(l);
 		return false;
 	}
-	if (lost)
+	if (lost) {
 		u4n_rx_count(l, U4N_RX_LOST_FRAMES, lost);
+		/* publish with this frame: there may be few more of them */
+		l->rx.posted = l->rx.batch;
+	}
 	l->rx.tx_limit = limit;
 	WRITE_ONCE(l->rx.last, jiffies);
 	return true;
