@@ -97,12 +97,6 @@ bool u4n_big_next(struct u4n_link *l, const struct sk_buff *skb,
 		plan->meta.gso_size = 0;
 		plan->meta.gso_hdr_len = 0;
 	}
-	/* a small rest fits into the HEAD frame */
-	if (plan->inl + len <= READ_ONCE(l->tx.copybreak)) {
-		plan->bodies = 0;
-		plan->packed = false;
-		return true;
-	}
 	u4n_tx_pack(skb, plan);
 	if (plan->packed)
 		u4n_tx_count(l, U4N_TX_PACKED, 1);
