@@ -133,12 +133,14 @@ interrupt()
 	fi
 }
 
-# As somebody who is not root.
+# As somebody who is not root, but gets at a clone in root's home directory.
 not_root()
 {
 	local out rc=0
 
-	out=$(setpriv --reuid 65534 --clear-groups "$run" bed 2>&1) || rc=$?
+	out=$(setpriv --reuid 65534 --clear-groups \
+		--inh-caps=+dac_read_search --ambient-caps=+dac_read_search \
+		"$run" bed 2>&1) || rc=$?
 	if [ $rc -ne 0 ] && [ "$(wc -l <<< "$out")" = 1 ] &&
 		grep -q 'must be run as root' <<< "$out"; then
 		ktap_test_pass "one line says that root is needed"
