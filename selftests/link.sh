@@ -149,9 +149,10 @@ mtus=$max_mtu
 [ "$SMOKE" = 1 ] || mtus+=" 1500 9000 4096 1280"
 # shellcheck disable=SC2086 # a list
 set -- $mtus
-ktap_set_plan $((18 + 6 * $#))
+ktap_set_plan $((19 + 6 * $#))
 
 run_step "the link comes up" link_up
+run_step "the first ping" losses_start
 for mtu in $mtus; do
 	check "MTU $mtu" set_mtu "$mtu" "$mtu"
 	check "MTU $mtu: ping, A to B, IPv4" all_pings a "$B_IP"

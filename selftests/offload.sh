@@ -706,10 +706,11 @@ bigs()
 
 ktap_print_header
 tunnels > /tmp/tunnels
-ktap_set_plan $((2 + 2 + 8 * $(combinations | wc -l) + 2 + 3 + 6 +
+ktap_set_plan $((3 + 2 + 8 * $(combinations | wc -l) + 2 + 3 + 6 +
 	5 * $(wc -l < /tmp/tunnels) + 4 + 6 + 1))
 export LINK_MTU=1500
 run_step "the link comes up" link_up
+run_step "the first ping" losses_start
 run_step "networks at both ends" network
 check "the netdevs offer checksums and segmentation" all_features_on
 check "the ports beyond have no offloads" eval 'no_offloads b c0 && no_offloads a d0'

@@ -69,7 +69,12 @@ suspend_under_load()
 		kill "$pid" 2>/dev/null
 	done
 	for pid in "${LOAD_VERBS[@]}" "${LOAD_IP[@]}"; do
-		busywait 10000 _gone "$pid" || fail "a program hangs" || return
+		busywait 30000 _gone "$pid" || {
+			tr '\0' ' ' < "/proc/$pid/cmdline"
+			cat "/proc/$pid/stack"
+			fail "a program hangs"
+			return
+		}
 	done
 	wait "${LOAD_VERBS[@]}" "${LOAD_IP[@]}"
 	return 0
