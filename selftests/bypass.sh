@@ -15,7 +15,8 @@
 # beds: uml qemu
 # topology: netns
 # timeout: 400
-# runs: uml qemu:smoke uml:smoke:tb=patched
+# runs: uml qemu:smoke
+# runs-long: uml:smoke:tb=patched
 # uml-mode: real
 
 # shellcheck source=selftests/lib.sh
