@@ -176,13 +176,12 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head);
 	unsigned int len = plan->cut ? plan->inl + plan->end - plan->pos :
 				       skb->len;
-	unsigned int inl = plan->bodies ? plan->inl : len;
 	struct u4n_tx_frame *last;
 	struct u4n_head head = {
 		.type = type,
 		.bodies = plan->bodies,
 		.gen = l->tx.gen,
-		.inl = inl,
+		.inl = plan->inl,
 		.sent = l->tx.credit.sent,
 		.limit = u4n_credit_rx_limit(&l->rx.credit),
 		.seq = l->tx.seq,
@@ -206,14 +205,10 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	skb_copy_bits(skb, 0, tf->slot + U4N_HEAD_SIZE, plan->inl);
 	if (plan->cut)
 		u4n_big_header(skb, plan, tf->slot + U4N_HEAD_SIZE);
-	if (plan->inl < inl)
-		skb_copy_bits(skb, plan->pos,
-			      tf->slot + U4N_HEAD_SIZE + plan->inl,
-			      inl - plan->inl);
 
 	/* before the last frame is posted */
 	last = u4n_tx_frame(l, l->tx.head + plan->bodies);
-	if (plan->bodies || plan->cut || type == U4N_HEAD_ROCE) {
+	if (plan->bodies || type == U4N_HEAD_ROCE) {
 		if (!more)
 			u4n_tx_own(l, last, skb);
 	} else {
@@ -245,13 +240,13 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	u64_stats_update_end(&l->tx.syncp);
 
 	u4n_tx_post_slot(l, plan->bodies ? U4N_PDF_HEAD_MORE : U4N_PDF_HEAD_LAST,
-			 U4N_HEAD_SIZE + inl);
+			 U4N_HEAD_SIZE + plan->inl);
 	for (i = 1; i <= plan->bodies; i++)
 		u4n_tx_post(l, i < plan->bodies ? U4N_PDF_BODY_MORE :
 			    U4N_PDF_BODY_LAST, u4n_tx_frame(l, l->tx.head)->len);
 
 	/* TCP may hold the next packet back until this one is done with */
-	if (!plan->bodies && !plan->cut)
+	if (!plan->bodies)
 		u4n_timer_arm(l);
 	else if (!more)
 		u4n_timer_soon(l);

@@ -142,6 +142,17 @@ struct u4n_tx_walk {
 	unsigned int size;
 };
 
+static struct u4n_tx_walk u4n_tx_walk_from(const struct sk_buff *skb,
+					   unsigned int pos)
+{
+	return (struct u4n_tx_walk){
+		.skb = skb,
+		.more = skb_shinfo(skb)->frag_list,
+		.offset = pos,
+		.size = skb_headlen(skb),
+	};
+}
+
 /* Go on to the next piece if this one is done with. False at the end. */
 static bool u4n_tx_walk(struct u4n_tx_walk *w)
 {
@@ -173,12 +184,7 @@ static bool u4n_tx_walk(struct u4n_tx_walk *w)
  */
 void u4n_tx_pack(const struct sk_buff *skb, struct u4n_tx_plan *plan)
 {
-	struct u4n_tx_walk w = {
-		.skb = skb,
-		.more = skb_shinfo(skb)->frag_list,
-		.offset = plan->pos,
-		.size = skb_headlen(skb),
-	};
+	struct u4n_tx_walk w = u4n_tx_walk_from(skb, plan->pos);
 	unsigned int pos = plan->pos;
 	unsigned int rest;
 
@@ -298,12 +304,7 @@ void u4n_tx_unmap(struct u4n_link *l, struct u4n_tx_frame *tf)
 int u4n_tx_map(struct u4n_link *l, const struct sk_buff *skb,
 	       const struct u4n_tx_plan *plan)
 {
-	struct u4n_tx_walk w = {
-		.skb = skb,
-		.more = skb_shinfo(skb)->frag_list,
-		.offset = plan->pos,
-		.size = skb_headlen(skb),
-	};
+	struct u4n_tx_walk w = u4n_tx_walk_from(skb, plan->pos);
 	unsigned int pos = plan->pos;
 	u32 next = l->tx.head + 1;
 	unsigned int rest, part;

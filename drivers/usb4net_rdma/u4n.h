@@ -590,7 +590,7 @@ void u4n_timer_cancel(struct u4n_link *l);
  * @meta: metadata
  * @need: bytes that must be in the HEAD frame
  * @inl: bytes that are copied into the HEAD frame, from the beginning of the
- *	skb. Without BODY frames, the rest of a packet that is cut comes after
+ *	skb
  * @pos: where in the skb the BODY frames begin: at @inl, but in all packets but
  *	the first of a big skb
  * @end: and where they end
