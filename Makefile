@@ -5,7 +5,7 @@
 KDIR ?= /lib/modules/$(shell uname -r)/build
 
 .PHONY: all modules modules_install rxe thunderbolt toolbox demo test test-long check \
-	patches-check uml \
+	patches-check uml htmldocs \
 	clean distclean help
 
 all: modules
@@ -17,6 +17,7 @@ help:
 	@echo '  test-long    all of them, before a release'
 	@echo '  check        static checks'
 	@echo '  patches-check  each patch builds on top of those before it'
+	@echo '  htmldocs     Documentation/ in build/html/'
 	@echo '  bench        what a message costs, beside the stock stack'
 	@echo '               (bench-quick, bench-wall, bench-profile, bench-doc)'
 	@echo '  uml          a shell on two cabled hosts in User Mode Linux'
@@ -67,6 +68,9 @@ check: toolbox
 
 patches-check: toolbox
 	@scripts/build-modules qemu --prefixes
+
+htmldocs: toolbox
+	@scripts/htmldocs
 
 uml:
 	@selftests/bed/run - BED=uml

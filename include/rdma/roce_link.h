@@ -49,7 +49,7 @@ struct roce_link;
 struct sk_buff;
 
 /**
- * enum roce_link_caps - what a link can do towards one destination GID
+ * enum roce_link_cap - what a link can do towards one destination GID
  * @ROCE_LINK_CAP_REACH: the link's peer said that the GID is its own, so
  *	packets for it may be handed to roce_link_xmit()
  * @ROCE_LINK_CAP_NO_ICRC: and they may go without ICRC, see
@@ -57,7 +57,7 @@ struct sk_buff;
  * @ROCE_LINK_CAP_MULTI_PSN: and they may stand for several PSNs, see
  *	%ROCE_LINK_MAX_NPSN
  */
-enum roce_link_caps {
+enum roce_link_cap {
 	ROCE_LINK_CAP_REACH	= BIT(0),
 	ROCE_LINK_CAP_NO_ICRC	= BIT(1),
 	ROCE_LINK_CAP_MULTI_PSN	= BIT(2),
