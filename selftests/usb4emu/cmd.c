@@ -151,6 +151,13 @@ static void emu_status_port(struct emu_router *rt, u32 nr, struct emu_out *out)
 		port->known ? " known" : "");
 }
 
+static const char *emu_router_state(const struct emu_router *rt)
+{
+	if (rt->no_power)
+		return "off";
+	return rt->attached ? "attached" : "detached";
+}
+
 static int emu_cmd_status(struct emu *e, struct emu_args *a, struct emu_out *out)
 {
 	u32 r, i;
@@ -159,7 +166,7 @@ static int emu_cmd_status(struct emu *e, struct emu_args *a, struct emu_out *out
 		struct emu_router *rt = &e->router[r];
 
 		emu_out(out, "router %u %s version %u hops %u power %s control %s\n", r,
-			rt->attached ? "attached" : "detached", e->cfg.usb4_version,
+			emu_router_state(rt), e->cfg.usb4_version,
 			rt->nr_rings, emu_pci_asleep(rt) ? "asleep" : "on",
 			emu_ring_enabled(&rt->rx[0]) ? "running" : "stopped");
 		for (i = 0; i < EMU_NR_PORTS; i++)
@@ -213,6 +220,31 @@ static int emu_cmd_hops(struct emu *e, struct emu_args *a, struct emu_out *out)
 	return 0;
 }
 
+static int emu_cmd_reset(struct emu *e, struct emu_args *a, struct emu_out *out)
+{
+	u32 r;
+
+	if (!emu_parse_number(a->arg[1], e->cfg.nr_routers - 1, '\0', &r))
+		return emu_fail(a, -EINVAL, "no such router");
+	emu_reset(e, r);
+	return 0;
+}
+
+static int emu_cmd_power(struct emu *e, struct emu_args *a, struct emu_out *out)
+{
+	u32 r;
+
+	if (!emu_parse_number(a->arg[1], e->cfg.nr_routers - 1, '\0', &r))
+		return emu_fail(a, -EINVAL, "no such router");
+	if (!strcmp(a->arg[2], "off"))
+		emu_power(e, r, false);
+	else if (!strcmp(a->arg[2], "on"))
+		emu_power(e, r, true);
+	else
+		return emu_fail(a, -EINVAL, "want on or off");
+	return 0;
+}
+
 static int emu_cmd_fault(struct emu *e, struct emu_args *a, struct emu_out *out)
 {
 	a->error = emu_fault_command(e, a->n - 1, a->arg + 1, out);
@@ -229,6 +261,8 @@ static const struct emu_cmd emu_cmds[] = {
 	{ "link", "R.P [gen 3|4] [width 1|2]", "what the cable allows", 3, 5, emu_cmd_link },
 	{ "stats", "[R]", "counters", 0, 1, emu_cmd_stats },
 	{ "hops", "R N", "number of rings, before a driver uses them", 2, 2, emu_cmd_hops },
+	{ "reset", "R", "a router begins anew, its links go and come", 1, 1, emu_cmd_reset },
+	{ "power", "R on|off", "a router without power reads as all ones", 2, 2, emu_cmd_power },
 	{ "fault", "KIND [WORD N]...|list|off [ID]|seed N|help", "make something go wrong",
 	  1, EMU_ARGS - 1, emu_cmd_fault },
 	{ "capture", "FILE|off", "record frames to a pcapng file", 1, 1, emu_cmd_capture },

@@ -147,6 +147,33 @@ void emu_reset(struct emu *e, u32 r)
 	emu_rings_retry(e);
 }
 
+bool emu_router_on(const struct emu_router *rt)
+{
+	return rt->attached && !rt->no_power;
+}
+
+static void emu_lose(struct emu_router *rt)
+{
+	emu_links_update(rt);
+	emu_reset_all(rt);
+	emu_rings_retry(rt->e);
+}
+
+/* Under a guest that goes on running: its driver has not been asked. */
+void emu_power(struct emu *e, u32 r, bool on)
+{
+	struct emu_router *rt = &e->router[r];
+
+	if (rt->no_power != on)
+		return;
+	emu_info(e, "router %u: power %s", r, on ? "on" : "off");
+	rt->no_power = !on;
+	if (on)
+		emu_links_update(rt);
+	else
+		emu_lose(rt);
+}
+
 void emu_detach(struct emu *e, u32 r)
 {
 	struct emu_router *rt = &e->router[r];
@@ -155,9 +182,7 @@ void emu_detach(struct emu *e, u32 r)
 		return;
 	emu_info(e, "router %u: detached", r);
 	rt->attached = false;
-	emu_links_update(rt);
-	emu_reset_all(rt);
-	emu_rings_retry(e);
+	emu_lose(rt);
 }
 
 void emu_attach(struct emu *e, u32 r)

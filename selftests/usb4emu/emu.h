@@ -165,6 +165,7 @@ struct emu_router {
 	u32 nr;
 	u32 nr_rings;		/* in each direction */
 	bool attached;
+	bool no_power;		/* reads as all ones */
 	u8 pci[EMU_PCI_CFG_SIZE];
 	struct emu_ring tx[EMU_MAX_HOPS];
 	struct emu_ring rx[EMU_MAX_HOPS];
@@ -199,6 +200,8 @@ void emu_guest_error(struct emu_router *rt, const char *fmt, ...);
 u64 emu_now(struct emu *e);
 void emu_set_deadline(struct emu *e, u64 when);
 void emu_nhi_reset(struct emu_router *rt);
+bool emu_router_on(const struct emu_router *rt);
+void emu_power(struct emu *e, u32 r, bool on);
 
 #define emu_info(e, ...)	emu_log(e, EMU_LOG_INFO, __VA_ARGS__)
 #define emu_dbg(e, ...)		emu_log(e, EMU_LOG_DEBUG, __VA_ARGS__)

@@ -354,7 +354,7 @@ u64 emu_mmio_read(struct emu *e, u32 r, u32 off, u32 size)
 	u64 val;
 
 	rt->stats.mmio_reads++;
-	if (!emu_mmio_valid(rt, off, size))
+	if (rt->no_power || !emu_mmio_valid(rt, off, size))
 		return ~0ULL;
 	val = emu_reg_read(rt, off);
 	if (size == 8)
@@ -367,7 +367,7 @@ void emu_mmio_write(struct emu *e, u32 r, u32 off, u64 val, u32 size)
 	struct emu_router *rt = &e->router[r];
 
 	rt->stats.mmio_writes++;
-	if (!emu_mmio_valid(rt, off, size))
+	if (rt->no_power || !emu_mmio_valid(rt, off, size))
 		return;
 	emu_reg_write(rt, off, (u32)val);
 	if (size == 8)

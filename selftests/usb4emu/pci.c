@@ -141,7 +141,7 @@ u32 emu_pci_read(struct emu *e, u32 r, u32 off, u32 size)
 {
 	struct emu_router *rt = &e->router[r];
 
-	if (!emu_pci_valid(rt, off, size))
+	if (!emu_pci_valid(rt, off, size) || rt->no_power)
 		return ~0U;
 	if (off >= EMU_PCI_CFG_SIZE)
 		return 0;
@@ -154,7 +154,7 @@ void emu_pci_write(struct emu *e, u32 r, u32 off, u32 val, u32 size)
 	const struct emu_pci_reg *reg;
 	u32 old, new, lanes, shift;
 
-	if (!emu_pci_valid(rt, off, size) || off >= EMU_PCI_CFG_SIZE)
+	if (!emu_pci_valid(rt, off, size) || off >= EMU_PCI_CFG_SIZE || rt->no_power)
 		return;
 	reg = emu_pci_find(rt, off & ~3U);
 	if (!reg)

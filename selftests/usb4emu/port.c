@@ -235,7 +235,7 @@ void emu_links_update(struct emu_router *rt)
 		struct emu_port *port = &rt->port[nr];
 
 		if (port->peer)
-			emu_link_update(rt, nr, rt->attached && port->peer->attached);
+			emu_link_update(rt, nr, emu_router_on(rt) && emu_router_on(port->peer));
 	}
 }
 
@@ -269,7 +269,7 @@ void emu_cable_plug(struct emu_router *a, u32 pa, struct emu_router *b, u32 pb)
 	b->port[pb].peer = a;
 	b->port[pb].peer_port = pa;
 	emu_cable_set(a, pa, a->e->cfg.gen, 2);
-	emu_link_update(a, pa, a->attached && b->attached);
+	emu_link_update(a, pa, emu_router_on(a) && emu_router_on(b));
 	emu_rings_retry(a->e);
 }
 

@@ -48,6 +48,9 @@ static void cmd_reports_errors(void)
 	cmd_rejects("R.P [gen 3|4] [width 1|2]", "link 0.1 width");
 	cmd_rejects("want gen 3|4 or width 1|2", "link 0.1 colour 3");
 	cmd_rejects("no such router", "stats 2");
+	cmd_rejects("no such router", "reset 2");
+	cmd_rejects("no such router", "power 2 on");
+	cmd_rejects("want on or off", "power 1 maybe");
 	cmd_rejects("cannot write the capture file", "capture /nonexistent/x");
 	memset(line, 'x', sizeof(line));
 	line[sizeof(line) - 1] = '\0';

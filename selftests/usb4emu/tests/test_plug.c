@@ -115,6 +115,49 @@ static void plug_follows_power(void)
 	bed_stop();
 }
 
+/* So does one whose driver has not been asked, and knows by what it reads. */
+static void plug_follows_power_command(void)
+{
+	struct host *a = &hosts[0], *b = &hosts[1];
+
+	plug_start(NULL);
+	plug_enable(a, 1);
+	host_expect_event(a, 1, false);
+	bed_cmd("power 1 off");
+	bed_cmd("power 1 off");
+	host_expect_event(a, 1, true);
+	check_eq(plug_lane(a, 1) >> 26 & 0xf, LANE_STATE_UNPLUGGED);
+	check_eq(host_read(b, NHI_CAPS), ~0U);
+	check_eq(host_cfg_read(b, 0, 4), ~0U);
+	host_cfg_write(b, PCI_CMD, PCI_CMD_MASTER, 2);
+	host_write(b, NHI_INTERRUPT, 0xff);
+	check(strstr(bed_cmd("status"), "router 1 off"));
+	bed_cmd("power 1 on");
+	host_expect_event(a, 1, false);
+	check(host_read(b, NHI_CAPS) != ~0U);
+	check_eq(host_cfg_read(b, PCI_CMD, 2) & PCI_CMD_MASTER, 0);
+	check_eq(host_read(b, NHI_INTERRUPT), 0);
+	check_eq(bed_stat("1.guest_errors"), 0);
+	bed_stop();
+}
+
+/* A router that is reset has forgotten its rings; its peer sees the link go. */
+static void plug_follows_reset_command(void)
+{
+	bed_start_pair(NULL, 0);
+	plug_enable(&hosts[0], 1);
+	host_expect_event(&hosts[0], 1, false);
+	host_rx_post(&hosts[1], 1, 4);
+	bed_cmd("reset 1");
+	host_expect_event(&hosts[0], 1, true);
+	host_expect_event(&hosts[0], 1, false);
+	check_eq(host_read(&hosts[1], NHI_RX_OPTIONS + NHI_OPTIONS_STRIDE), 0);
+	host_tx(&hosts[0], 1, "x", 1, 1, 2);
+	check(host_tx_done(&hosts[0], 1));
+	check_eq(bed_stat("1.rx1.frames"), 0);
+	bed_stop();
+}
+
 /* Version 1 has no host router reset: its driver resets the port. */
 static void plug_announces_after_port_reset(void)
 {
@@ -198,6 +241,8 @@ TAP_GROUP(plug_tests,
 	  TAP_TEST(plug_tells_of_short_unplug),
 	  TAP_TEST(plug_survives_control_restart),
 	  TAP_TEST(plug_follows_power),
+	  TAP_TEST(plug_follows_power_command),
+	  TAP_TEST(plug_follows_reset_command),
 	  TAP_TEST(plug_announces_after_port_reset),
 	  TAP_TEST(plug_shows_link_state),
 	  TAP_TEST(plug_bonds_lanes),
