@@ -13,7 +13,8 @@
 #define VFU_MAX_DATA	65536
 #define VFU_MAX_FDS	16
 #define VFU_MAX_BODY	(VFU_MAX_DATA + 64)
-#define VFU_MAX_MAPS	256
+#define VFU_MAX_MAPS	65536
+#define VFU_MAX_FILES	8
 
 struct vfu_header {
 	u16 id;
@@ -28,10 +29,21 @@ struct vfu_header {
 #define VFU_FLAG_NO_REPLY	BIT(4)
 #define VFU_FLAG_ERROR		BIT(5)
 
+/* A file of guest memory, mapped as a whole */
+struct vfu_file {
+	dev_t dev;
+	ino_t ino;
+	u64 size;
+	u8 *ptr;
+	bool writable;
+	u32 users;		/* maps that show a part of it */
+};
+
 struct vfu_map {
 	u64 addr;
 	u64 size;
 	u8 *ptr;
+	struct vfu_file *file;
 	bool writable;
 };
 
@@ -43,8 +55,10 @@ struct vfu_map {
  * @irq_index: VFIO interrupt index in use, MSI or MSI-X
  * @nr_irqs: vectors
  * @irq_fd: eventfd per vector, -1 if none
- * @maps: guest memory
+ * @files: guest memory
+ * @maps: what of it the guest shows, and where, by address
  * @nr_maps: how many
+ * @room_maps: for how many there is room
  */
 struct vfu_dev {
 	struct emu *e;
@@ -53,8 +67,10 @@ struct vfu_dev {
 	u32 irq_index;
 	u32 nr_irqs;
 	int irq_fd[EMU_NR_VECTORS];
-	struct vfu_map maps[VFU_MAX_MAPS];
+	struct vfu_file files[VFU_MAX_FILES];
+	struct vfu_map *maps;
 	u32 nr_maps;
+	u32 room_maps;
 };
 
 /* A message as received. Descriptors in @fds belong to the handler. */
