@@ -109,6 +109,18 @@ provoke()
 		"$A_RXE" "$(gid_index a)" "$A_IP" "$B_RXE" "$(gid_index b)" "$B_IP"
 }
 
+# The responder stands still, because the qdisc on A lets nothing through.
+flooded()
+{
+	local rc=0
+
+	tc qdisc add dev "$A_DEV" root tbf rate 1mbit burst 10k limit 10m ||
+		return
+	provoke flood || rc=$?
+	tc qdisc del dev "$A_DEV" root
+	return $rc
+}
+
 udp_port_free()
 {
 	[ -z "$(ss -Huln 'sport = :4791')" ]
@@ -153,7 +165,7 @@ exclusive_end()
 }
 
 ktap_print_header
-ktap_set_plan 16
+ktap_set_plan 17
 check "netns exclusive: the device is where its netdev is" exclusive_link
 need "netns shared" exclusive_end
 run_step "veth" veth_up
@@ -167,6 +179,7 @@ check "retransmission does not wait for jiffies" provoke retrans
 check "nor does RNR" provoke rnr
 check "an address goes and comes back" provoke gid
 check "duplicates of a READ stay within its range" provoke duplicate
+check "a flood of packets is not kept" flooded
 check "ODP" verbs_check b -O -s 1,9,4095,4097,65537
 check "datagrams for an address that is no GID" survives_strangers
 check "no socket is left behind" no_socket_left

@@ -33,9 +33,9 @@ ACCESS = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_READ |
 
 
 class End:
-    """One end of an RC connection"""
+    """One end of a connection"""
 
-    def __init__(self, name, gid, ip, sges=1):
+    def __init__(self, name, gid, ip, sges=1, qp_type=e.IBV_QPT_RC):
         self.name, self.gid, self.ip = name, int(gid), ip
         self.ctx = Context(name=name)
         self.pd = PD(self.ctx)
@@ -43,10 +43,11 @@ class End:
         self.mr = MR(self.pd, BUF, ACCESS)
         cap = QPCap(max_send_wr=16, max_recv_wr=16, max_send_sge=sges,
                     max_recv_sge=1)
-        self.qp = QP(self.pd, QPInitAttr(qp_type=e.IBV_QPT_RC, cap=cap,
+        self.qp = QP(self.pd, QPInitAttr(qp_type=qp_type, cap=cap,
                                          scq=self.cq, rcq=self.cq, sq_sig_all=1))
 
-    def connect(self, peer, timeout=14, retry=7, rnr_timer=1, mtu=e.IBV_MTU_1024):
+    def connect(self, peer, timeout=14, retry=7, rnr_timer=1, mtu=e.IBV_MTU_1024,
+                rnr_retry=7):
         gr = GlobalRoute(dgid=peer.ctx.query_gid(1, peer.gid), sgid_index=self.gid,
                          hop_limit=64)
         attr = QPAttr(port_num=1)
@@ -57,7 +58,7 @@ class End:
         attr.rq_psn = attr.sq_psn = PSN
         attr.max_rd_atomic = attr.max_dest_rd_atomic = 4
         attr.min_rnr_timer = rnr_timer
-        attr.timeout, attr.retry_cnt, attr.rnr_retry = timeout, retry, 7
+        attr.timeout, attr.retry_cnt, attr.rnr_retry = timeout, retry, rnr_retry
         self.qp.to_rts(attr)
 
     def sge(self, length=8, offset=0, lkey=None):
@@ -167,8 +168,8 @@ def gid(a, b):
     a.expect(e.IBV_WC_SUCCESS, "send while the address was gone")
 
 
-def raw(src, dst, opcode, psn, rest):
-    """Sends a RoCEv2 packet from one end to the QP of the other"""
+def raw(src, dst, opcode, psn, rest, count=1):
+    """Sends a RoCEv2 packet from one end to the QP of the other, so many times"""
     bth = struct.pack("!BBHII", opcode, 0, 0xffff, dst.qp.qp_num, 1 << 31 | psn)
     udp_len = 8 + len(bth) + len(rest) + 4
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + udp_len, 1, 0x4000, 64, 17, 0,
@@ -184,7 +185,8 @@ def raw(src, dst, opcode, psn, rest):
         with open("/run/netns/b", "rb") as ns:
             os.setns(ns.fileno(), os.CLONE_NEWNET)
         s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-        s.sendto(ip + udp + bth + rest + crc, (dst.ip, 0))
+        for _ in range(count):
+            s.sendto(ip + udp + bth + rest + crc, (dst.ip, 0))
         s.close()
 
     thread = threading.Thread(target=send)
@@ -212,7 +214,25 @@ def duplicate(a, b):
             sys.exit(f"{n} packets, should be {want}")
 
 
-CASES = {f.__name__: f for f in (cause, dead, retrans, rnr, gid, duplicate)}
+def flood(a, b):
+    """Packets that wait for the responder are few, however many come"""
+    connected(a, b, timeout=20)
+    before = a.counter("rcv_queue_full")
+    for _ in range(4):
+        b.post(opcode=e.IBV_WR_RDMA_READ, remote=a, length=BUF)
+    time.sleep(0.05)
+    # SENDs from the future, behind READ responses that wait for the qdisc
+    raw(b, a, 0x04, PSN + 100000, bytes(1000), count=3000)
+    time.sleep(0.02)
+    dropped = a.counter("rcv_queue_full") - before
+    print(f"{dropped} of 3000 packets were dropped")
+    if not 3000 - 1100 <= dropped < 3000:
+        sys.exit("should be all but about 1024")
+    for _ in range(4):
+        b.expect(e.IBV_WC_SUCCESS, "read")
+
+
+CASES = {f.__name__: f for f in (cause, dead, retrans, rnr, gid, duplicate, flood)}
 
 if __name__ == "__main__":
     if len(sys.argv) != 8 or sys.argv[1] not in CASES:
