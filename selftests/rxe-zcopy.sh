@@ -62,8 +62,36 @@ lossy()
 	return $rc
 }
 
+# uc_lossy: what arrives of large UC messages is right, and is not the rest of
+# another one.
+uc_lossy()
+{
+	local rc=0
+
+	fault drop chance 100 || return
+	zcopy uc_lossy || rc=$?
+	emu fault off
+	return $rc
+}
+
+# kernel CASE [MS]: see kverbs/main.c. The ring is held for so long.
+kernel()
+{
+	local rc=0
+
+	[ $# -eq 1 ] || fault delay router 0 eof 2 us $(($2 * 1000)) count 1 ||
+		return
+	dmesg -C
+	mod_load kverbs "a=$A_RXE" "a_gid=$(gid_index a)" "b=$B_RXE" \
+		"b_gid=$(gid_index b)" "case=$1" "hold=${2:-0}" || rc=$?
+	emu fault off
+	dmesg | grep kverbs
+	mod_unload kverbs || rc=$?
+	return $rc
+}
+
 ktap_print_header
-ktap_set_plan 16
+ktap_set_plan 23
 run_step "the link comes up" link_up
 run_step "the patched rxe loads" load_ours
 run_step "rxe devices" rxe_devices
@@ -77,6 +105,13 @@ check "a NAK that comes too early" zcopy nak
 check "flush" zcopy flush
 check "reset" zcopy reset
 check "deregistration" zcopy dereg
+check "UC: what is copied, and completions" zcopy uc
+check "UC: frames are lost" uc_lossy
+check "kernel: both kinds of memory regions" kernel data
+check "kernel: posted under locks" kernel locks
+check "kernel: LOCAL_INV" kernel local_inv 300
+check "kernel: SEND_WITH_INV" kernel send_inv 300
+check "kernel: drain" kernel drain 300
 check "the ring stops: flush and destroy" zcopy stopped
 need "the link is up again" busywait 20000 link_ready
 check "the ring stops: destroy" zcopy stopped_destroy

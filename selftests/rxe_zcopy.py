@@ -203,6 +203,56 @@ def dereg(a, b):
     between(HOLD * 0.9, HOLD + 1, start, "deregistered")
 
 
+def uc(a, b):
+    """UC messages of more than one packet, which complete when they have been sent"""
+    connected(a, b, mtu=e.IBV_MTU_4096)
+    for op in (e.IBV_WR_SEND, e.IBV_WR_RDMA_WRITE):
+        for length, some in ((MTU, False), (MTU + 1, True), (SIZE, True)):
+            data = os.urandom(length)
+            a.mr.write(data, length)
+            sent = Sent(a)
+            if op == e.IBV_WR_SEND:
+                b.recv(SIZE)
+            a.post(opcode=op, length=length, remote=None if op == e.IBV_WR_SEND else b)
+            a.expect(e.IBV_WC_SUCCESS, f"opcode {op}, {length} bytes")
+            if op == e.IBV_WR_SEND:
+                b.expect(e.IBV_WC_SUCCESS, "receive")
+            time.sleep(0.01)
+            same(b, data, f"opcode {op}, {length} bytes")
+            if bool(sent.count()) != some:
+                sys.exit(f"opcode {op}, {length} bytes: {sent.count()} without a copy")
+    hold()
+    start = time.monotonic()
+    b.recv(SIZE)
+    a.post(length=SIZE)
+    a.expect(e.IBV_WC_SUCCESS, "a message that the ring holds")
+    between(HOLD * 0.9, HOLD + 1, start, "completed")
+
+
+def uc_lossy(a, b):
+    """Of UC messages that lose frames whole ones arrive or nothing"""
+    connected(a, b, mtu=e.IBV_MTU_4096)
+    came, got = 0, True
+    for i in range(100):
+        data = bytes([i]) * SIZE
+        b.mr.write(bytes(SIZE), SIZE)
+        a.mr.write(data, SIZE)
+        if got:
+            b.recv(SIZE)
+        a.post(length=SIZE)
+        a.expect(e.IBV_WC_SUCCESS, f"message {i}")
+        time.sleep(0.005)
+        got, wcs = b.cq.poll(1)
+        if got:
+            if wcs[0].status != e.IBV_WC_SUCCESS:
+                sys.exit(f"message {i}: status {wcs[0].status}")
+            same(b, data, f"message {i}")
+            came += 1
+    print(f"{came} of 100 messages came")
+    if not 0 < came < 100:
+        sys.exit("all of them or none")
+
+
 def stopped(a, b):
     """With a ring that stops for ever all that takes a bounded time"""
     connected(a, b, timeout=20, mtu=e.IBV_MTU_4096)
@@ -232,13 +282,15 @@ def stopped_destroy(a, b):
     between(HOLD, RESET, start, "destroyed")
 
 
-CASES = {f.__name__: f for f in (used, pieces, early, flush, reset, nak, dereg,
-                                 stopped, stopped_destroy)}
+CASES = {f.__name__: f for f in (used, pieces, early, flush, reset, nak, dereg, uc,
+                                 uc_lossy, stopped, stopped_destroy)}
 
 if __name__ == "__main__":
     if len(sys.argv) != 8 or sys.argv[1] not in CASES:
         sys.exit(__doc__)
+    TYPE = e.IBV_QPT_UC if sys.argv[1].startswith("uc") else e.IBV_QPT_RC
     try:
-        CASES[sys.argv[1]](End(*sys.argv[2:5], sges=16), End(*sys.argv[5:8]))
+        CASES[sys.argv[1]](End(*sys.argv[2:5], sges=16, qp_type=TYPE),
+                           End(*sys.argv[5:8], qp_type=TYPE))
     finally:
         fault("off")
