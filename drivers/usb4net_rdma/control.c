@@ -61,10 +61,8 @@ static void u4n_control_rcv_keepalive(struct u4n_link *l,
 	else if (++l->rx.deaf == U4N_DEAF_MAX)
 		u4n_hs_end(l, U4N_WHY_TX_DEAD);
 
-	if (ctl->arg != l->rx.peer_mtu) {
-		WRITE_ONCE(l->rx.peer_mtu, ctl->arg);
-		u4n_hs_kick(l);
-	}
+	/* seen by u4n_hs_up() before long */
+	WRITE_ONCE(l->rx.peer_mtu, ctl->arg);
 }
 
 /**

@@ -33,6 +33,7 @@ static const char * const u4n_tx_names[] = {
 	[U4N_TX_ROCE_BYTES]	= "roce_tx_bytes",
 	[U4N_TX_ROCE_QUEUED]	= "roce_tx_queued",
 	[U4N_TX_ROCE_DROP_FULL]	= "roce_tx_drop_queue_full",
+	[U4N_TX_ROCE_DROP_OLD]	= "roce_tx_drop_old",
 	[U4N_TX_ROCE_DROP_DOWN]	= "roce_tx_drop_link_down",
 };
 
@@ -93,6 +94,7 @@ static const char * const u4n_end_names[] = {
 	[U4N_WHY_TX_DEAD]	= "end_tx_dead",
 	[U4N_WHY_TX_STALL]	= "end_tx_stall",
 	[U4N_WHY_PROTOCOL]	= "end_protocol",
+	[U4N_WHY_NO_CREDIT]	= "end_no_credit",
 };
 
 static_assert(ARRAY_SIZE(u4n_end_names) == U4N_NUM_WHYS);
@@ -100,6 +102,7 @@ static_assert(ARRAY_SIZE(u4n_end_names) == U4N_NUM_WHYS);
 static const char * const u4n_link_names[] = {
 	"sessions", "mtu", "peer_mtu", "tx_credits", "tx_ring_used",
 	"tx_window",	"roce_tx_waiting", "rx_usecs_now",
+	"requests_ignored", "setups_delayed", "gids_ignored",
 };
 
 #define U4N_NUM_STATS	(ARRAY_SIZE(u4n_tx_names) + ARRAY_SIZE(u4n_rx_names) + \
@@ -191,6 +194,9 @@ static void u4n_ethtool_get_stats(struct net_device *ndev,
 	*data++ = skb_queue_len(&l->tx.roce);
 	spin_unlock_bh(&l->tx.lock);
 	*data++ = READ_ONCE(l->moder.now);
+	*data++ = READ_ONCE(l->requests.refused);
+	*data++ = READ_ONCE(l->hs.setups.refused);
+	*data++ = READ_ONCE(l->roce.taken.refused);
 	u4n_ethtool_pool_stats(l, data);
 }
 

@@ -39,6 +39,7 @@ static const char * const u4n_reasons[] = {
 	[U4N_WHY_TX_DEAD]	= "peer receives nothing",
 	[U4N_WHY_TX_STALL]	= "transmit ring has stalled",
 	[U4N_WHY_PROTOCOL]	= "peer breaks flow control",
+	[U4N_WHY_NO_CREDIT]	= "peer takes nothing",
 };
 
 static_assert(ARRAY_SIZE(u4n_reasons) == U4N_NUM_WHYS);
@@ -123,6 +124,8 @@ void u4n_hs_end(struct u4n_link *l, enum u4n_reason reason)
  */
 void u4n_hs_probe_acked(struct u4n_link *l)
 {
+	if (READ_ONCE(l->hs.probe_acked))
+		return;
 	WRITE_ONCE(l->hs.probe_acked, true);
 	u4n_hs_kick(l);
 }
@@ -142,10 +145,10 @@ static void u4n_hs_version_log(struct u4n_link *l, u32 versions)
 	if (l->hs.version_logged)
 		return;
 	l->hs.version_logged = true;
-	netdev_warn(l->ndev,
-		    "peer speaks versions %u to %u of the protocol, this driver %u to %u: no link\n",
-		    versions & 0xffff, versions >> 16, U4N_VERSION_MIN,
-		    U4N_VERSION_MAX);
+	u4n_log(l, warn,
+		"peer speaks versions %u to %u of the protocol, this driver %u to %u: no link\n",
+		versions & 0xffff, versions >> 16, U4N_VERSION_MIN,
+		U4N_VERSION_MAX);
 }
 
 /**
@@ -273,7 +276,7 @@ static void u4n_hs_rings_down(struct u4n_link *l)
 		if (tb_xdomain_disable_paths(l->xd, l->out_hopid,
 					     l->tx.ring.tb->hop, hs->in_hopid,
 					     l->rx.ring.tb->hop))
-			netdev_warn(l->ndev, "could not close the paths\n");
+			u4n_log(l, warn, "could not close the paths\n");
 		napi_disable(&l->napi);
 		u4n_ring_stop(l);
 		hs->rings_up = false;
@@ -294,8 +297,8 @@ static int u4n_hs_rings_up(struct u4n_link *l)
 	if (ret != hs->peer.hopid) {
 		if (ret >= 0)
 			tb_xdomain_release_in_hopid(l->xd, ret);
-		netdev_warn(l->ndev, "HopID %u of the peer is in use here\n",
-			    hs->peer.hopid);
+		u4n_log(l, warn, "HopID %u of the peer is in use here\n",
+			hs->peer.hopid);
 		return -EBUSY;
 	}
 	hs->in_hopid = ret;
@@ -320,7 +323,7 @@ disable:
 	napi_disable(&l->napi);
 stop:
 	u4n_ring_stop(l);
-	netdev_warn(l->ndev, "could not set up the link: %d\n", ret);
+	u4n_log(l, warn, "could not set up the link: %d\n", ret);
 	return ret;
 }
 
@@ -328,6 +331,16 @@ stop:
  * A step returns 0 to go on to the next state, -EAGAIN to be called again later,
  * or another error to end the session.
  */
+
+/*
+ * Both know what they need. A peer that begins one session after the other must
+ * not have us set up rings and paths all the time: then it has to wait. It does so
+ * patiently, for U4N_HS_READY.
+ */
+static int u4n_hs_agreed(struct u4n_link *l)
+{
+	return u4n_limit_ok(&l->hs.setups, jiffies) ? 0 : -EINPROGRESS;
+}
 
 /* Exchange of cookies and parameters */
 static int u4n_hs_hello(struct u4n_link *l)
@@ -338,7 +351,7 @@ static int u4n_hs_hello(struct u4n_link *l)
 	int ret;
 
 	if (READ_ONCE(hs->peer_knows))
-		return 0;
+		return u4n_hs_agreed(l);
 
 	/*
 	 * The first ones may be lost: the peer's service is found at another
@@ -347,7 +360,7 @@ static int u4n_hs_hello(struct u4n_link *l)
 	ret = u4n_xd_request(l, U4N_XD_HELLO, 0,
 			     min(hs->backoff, U4N_HS_REQUEST_MS), &ack);
 	if (READ_ONCE(hs->peer_knows))
-		return 0;	/* it was faster */
+		return u4n_hs_agreed(l);	/* it was faster */
 	if (!ret && ack.status == U4N_XD_BUSY)
 		hs->backoff = U4N_HS_BACKOFF_MIN_MS;
 	if (ret || ack.status == U4N_XD_BUSY || ack.status == U4N_XD_DOWN)
@@ -367,7 +380,7 @@ static int u4n_hs_hello(struct u4n_link *l)
 		hs->peer_knows = true;
 	}
 	spin_unlock_irq(&hs->lock);
-	return 0;
+	return u4n_hs_agreed(l);
 }
 
 static int u4n_hs_rings(struct u4n_link *l)
@@ -411,8 +424,8 @@ static int u4n_hs_probe(struct u4n_link *l)
 	hs->version_logged = false;
 	u4n_tx_open(l);
 	netif_carrier_on(l->ndev);
-	netdev_info(l->ndev, "link to %pUb is up, protocol version %u\n",
-		    l->xd->remote_uuid, hs->peer.version);
+	u4n_log(l, info, "link to %pUb is up, protocol version %u\n",
+		l->xd->remote_uuid, hs->peer.version);
 	return 0;
 }
 
@@ -427,9 +440,9 @@ static void u4n_hs_check_mtu(struct u4n_link *l)
 		return;
 	}
 	l->hs.mtu_logged = peer;
-	netdev_warn(l->ndev,
-		    "MTU is %u here and %u at the peer: packets larger than the smaller of the two pass one way only\n",
-		    own, peer);
+	u4n_log(l, warn,
+		"MTU is %u here and %u at the peer: packets larger than the smaller of the two pass one way only\n",
+		own, peer);
 }
 
 static bool u4n_hs_tx_stalled(struct u4n_link *l)
@@ -562,11 +575,11 @@ static void u4n_hs_leave(struct u4n_link *l, enum u4n_reason reason)
 	if (state == U4N_HS_UP) {
 		netif_carrier_off(l->ndev);
 		if (reason == U4N_WHY_PEER_BYE)
-			netdev_info(l->ndev, "link is down: peer has left, %s\n",
-				    u4n_reason_text(hs->peer_reason));
+			u4n_log(l, info, "link is down: peer has left, %s\n",
+				u4n_reason_text(hs->peer_reason));
 		else
-			netdev_info(l->ndev, "link is down: %s\n",
-				    u4n_reason_text(reason));
+			u4n_log(l, info, "link is down: %s\n",
+				u4n_reason_text(reason));
 	} else if (state > U4N_HS_HELLO && state < U4N_HS_UP) {
 		netdev_dbg(l->ndev, "handshake failed: %s\n",
 			   u4n_reason_text(reason));
@@ -695,6 +708,7 @@ void u4n_hs_stop(struct u4n_link *l)
 void u4n_hs_setup(struct u4n_link *l)
 {
 	INIT_DELAYED_WORK(&l->hs.work, u4n_hs_work);
+	u4n_limit_init(&l->hs.setups, U4N_SETUP_BURST, U4N_SETUP_RATE);
 	spin_lock_init(&l->hs.lock);
 }
 

@@ -163,6 +163,7 @@ static void u4n_net_get_stats64(struct net_device *ndev,
 			  u64_stats_read(&l->tx.count[U4N_TX_DROP_NOMEM]) +
 			  u64_stats_read(&l->tx.count[U4N_TX_DROP_MAP]) +
 			  u64_stats_read(&l->tx.count[U4N_TX_ROCE_DROP_FULL]) +
+			  u64_stats_read(&l->tx.count[U4N_TX_ROCE_DROP_OLD]) +
 			  u64_stats_read(&l->tx.count[U4N_TX_ROCE_DROP_DOWN]);
 	} while (u64_stats_fetch_retry(&l->tx.syncp, start));
 	stats->tx_packets = packets;
@@ -191,7 +192,14 @@ static void u4n_net_get_stats64(struct net_device *ndev,
 
 static void u4n_net_tx_timeout(struct net_device *ndev, unsigned int txqueue)
 {
-	u4n_hs_end(netdev_priv(ndev), U4N_WHY_TX_STALL);
+	struct u4n_link *l = netdev_priv(ndev);
+	bool empty;
+
+	/* called with the queue's lock */
+	spin_lock(&l->tx.lock);
+	empty = l->tx.head == l->tx.tail;
+	spin_unlock(&l->tx.lock);
+	u4n_hs_end(l, empty ? U4N_WHY_NO_CREDIT : U4N_WHY_TX_STALL);
 }
 
 static const struct net_device_ops u4n_net_ops = {
@@ -280,6 +288,8 @@ struct u4n_link *u4n_link_create(struct tb_service *svc)
 	u64_stats_init(&l->tx.syncp);
 	u64_stats_init(&l->rx.syncp);
 	l->napi_cpu = -1;
+	u4n_limit_init(&l->requests, U4N_REQUEST_BURST, U4N_REQUEST_RATE);
+	ratelimit_state_init(&l->log, U4N_LOG_INTERVAL, U4N_LOG_BURST);
 	u4n_timer_setup(l);
 	u4n_hs_setup(l);
 	u4n_roce_setup(l);

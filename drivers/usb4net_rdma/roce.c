@@ -263,7 +263,8 @@ bool u4n_roce_send_gids(struct u4n_link *l)
  * @l: the link
  * @ctl: the message, checked
  *
- * Without memory for it the message is as good as lost, and will be repeated.
+ * Without memory for it the message is as good as lost, and will be repeated. So is
+ * one too many: old lists are freed late, and a peer could have us collect them.
  */
 void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl)
 {
@@ -271,7 +272,8 @@ void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl)
 	struct u4n_gids *gids;
 	unsigned int i;
 
-	if (u4n_roce_remote_version(l) == ctl->arg)
+	if (u4n_roce_remote_version(l) == ctl->arg ||
+	    !u4n_limit_ok(&roce->taken, jiffies))
 		return;
 	gids = u4n_gids_alloc(ctl->count, GFP_ATOMIC | __GFP_NOWARN);
 	if (!gids)
@@ -441,7 +443,8 @@ static void u4n_roce_drop(struct u4n_link *l, struct sk_buff *skb, u32 needs)
 	kfree_skb(skb);
 
 	spin_lock(&roce->lock);
-	if (READ_ONCE(roce->acked) == roce->version)
+	if (READ_ONCE(roce->acked) == roce->version &&
+	    u4n_limit_ok(&roce->renewals, jiffies))
 		u4n_roce_renew(l);
 	spin_unlock(&roce->lock);
 }
@@ -560,6 +563,8 @@ void u4n_roce_setup(struct u4n_link *l)
 {
 	spin_lock_init(&l->roce.lock);
 	l->roce.version = 1;
+	u4n_limit_init(&l->roce.taken, U4N_GIDS_BURST, U4N_GIDS_RATE);
+	u4n_limit_init(&l->roce.renewals, U4N_GIDS_BURST, U4N_GIDS_RATE);
 	l->roce.flags = U4N_ROCE_BYPASS | U4N_ROCE_ELIDE_ICRC |
 			U4N_ROCE_MULTI_PSN;
 }

@@ -16,6 +16,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
 #include <linux/vmalloc.h>
+#include <rdma/roce_link.h>
 
 #include "trace.h"
 #include "u4n.h"
@@ -328,6 +329,16 @@ unlock:
 	return ret;
 }
 
+/* A RoCE packet that waits for credits */
+struct u4n_tx_waiting {
+	struct roce_link_cb cb;
+	unsigned long since;
+};
+
+#define U4N_TX_WAITING(skb)	((struct u4n_tx_waiting *)(skb)->cb)
+
+static_assert(sizeof(struct u4n_tx_waiting) <= sizeof_field(struct sk_buff, cb));
+
 /* Put the Ethernet header in front of a packet that starts with its IP header */
 static int u4n_tx_roce_header(struct u4n_link *l, struct sk_buff *skb)
 {
@@ -394,6 +405,7 @@ int u4n_tx_roce(struct u4n_link *l, struct sk_buff *skb)
 			ret = -ENOBUFS;
 			goto drop;
 		}
+		U4N_TX_WAITING(skb)->since = jiffies;
 		__skb_queue_tail(&l->tx.roce, skb);
 		u4n_tx_count(l, U4N_TX_ROCE_QUEUED, 1);
 		u4n_timer_arm(l);
@@ -431,6 +443,24 @@ void u4n_tx_roce_reap(struct u4n_link *l)
 		u4n_tx_reap(l, &done);
 	spin_unlock_bh(&l->tx.lock);
 	u4n_tx_free_skbs(&done, 0);
+}
+
+/*
+ * A peer that takes nothing, or next to nothing, must not keep the packets, which
+ * the client waits for before it gives memory back. An honest one takes all that
+ * can wait in much less time.
+ */
+static void u4n_tx_drop_old(struct u4n_link *l, struct sk_buff_head *bad)
+{
+	unsigned long wait = msecs_to_jiffies(U4N_ROCE_WAIT_MS);
+	struct sk_buff *skb;
+
+	while ((skb = skb_peek(&l->tx.roce)) &&
+	       time_after(jiffies, U4N_TX_WAITING(skb)->since + wait)) {
+		__skb_unlink(skb, &l->tx.roce);
+		__skb_queue_tail(bad, skb);
+		u4n_tx_count(l, U4N_TX_ROCE_DROP_OLD, 1);
+	}
 }
 
 /* Send RoCE packets that have been waiting, with at most @share frames */
@@ -549,6 +579,7 @@ void u4n_tx_poll(struct u4n_link *l, int budget)
 	if (l->tx.running) {
 		u4n_tx_reap(l, &done);
 		broken = !u4n_credit_tx_update(&l->tx.credit, l->rx.tx_limit);
+		u4n_tx_drop_old(l, &done);
 		if (l->tx.open)
 			u4n_tx_resume(l, &done);
 		u4n_tx_kick(l);

@@ -7,6 +7,7 @@
 #include <linux/hrtimer.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
+#include <linux/ratelimit.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
 #include <linux/u64_stats_sync.h>
@@ -16,6 +17,7 @@
 
 #include "compat.h"
 #include "credit.h"
+#include "limit.h"
 #include "proto.h"
 #include "ring.h"
 
@@ -52,6 +54,20 @@ struct u4n_gids;
 #define U4N_RX_COPYBREAK_MAX	U4N_FRAME_SIZE
 #define U4N_ROCE_QUEUE_MAX	1024U		/* packets waiting for credits */
 #define U4N_ROCE_TRAILER_MAX	7U		/* padding and ICRC */
+#define U4N_ROCE_WAIT_MS	2000U		/* and may wait so long */
+
+/*
+ * What a peer that does nothing wrong never needs, and one that does would keep
+ * us busy with. Times at once, and in a second later on.
+ */
+#define U4N_SETUP_BURST		10U		/* rings and paths for a session */
+#define U4N_SETUP_RATE		2U
+#define U4N_REQUEST_BURST	50U		/* XDomain requests answered */
+#define U4N_REQUEST_RATE	50U
+#define U4N_GIDS_BURST		20U		/* lists of GIDs taken, or renewed */
+#define U4N_GIDS_RATE		20U
+#define U4N_LOG_BURST		40		/* lines in the kernel log, */
+#define U4N_LOG_INTERVAL	(60 * HZ)	/* in this time */
 
 /**
  * enum u4n_reason - why a session ends, also told to the peer in BYE
@@ -67,6 +83,7 @@ struct u4n_gids;
  * @U4N_WHY_TX_DEAD: the peer does not receive what we send
  * @U4N_WHY_TX_STALL: the transmit ring has stalled
  * @U4N_WHY_PROTOCOL: the peer has broken the rules of flow control
+ * @U4N_WHY_NO_CREDIT: the peer does not let us send
  * @U4N_NUM_WHYS: number of reasons
  */
 enum u4n_reason {
@@ -82,6 +99,7 @@ enum u4n_reason {
 	U4N_WHY_TX_DEAD,
 	U4N_WHY_TX_STALL,
 	U4N_WHY_PROTOCOL,
+	U4N_WHY_NO_CREDIT,
 	U4N_NUM_WHYS,
 };
 
@@ -136,6 +154,7 @@ enum u4n_hs_state {
  * @tx_stalled: keepalives for which it has not moved
  * @ends: sessions ended, by reason
  * @sessions: number of times that carrier went on
+ * @setups: limits how often rings and paths are set up
  */
 struct u4n_hs {
 	struct delayed_work work;
@@ -165,6 +184,7 @@ struct u4n_hs {
 	unsigned int tx_stalled;
 	u64 ends[U4N_NUM_WHYS];
 	u64 sessions;
+	struct u4n_limit setups;
 };
 
 #define U4N_CAPS	(U4N_CAP_ROCE | U4N_CAP_CSUM | U4N_CAP_GSO | \
@@ -226,6 +246,7 @@ enum u4n_tx_counter {
 	U4N_TX_ROCE_BYTES,
 	U4N_TX_ROCE_QUEUED,
 	U4N_TX_ROCE_DROP_FULL,
+	U4N_TX_ROCE_DROP_OLD,
 	U4N_TX_ROCE_DROP_DOWN,
 	U4N_TX_NUM,
 };
@@ -445,6 +466,8 @@ struct u4n_rx {
  * @remote: GIDs that the peer has announced, RCU
  * @version: of @local
  * @acked: version of @local that the peer has acknowledged
+ * @taken: limits how often a list of the peer is taken
+ * @renewals: limits how often packets have the list sent again
  */
 struct u4n_roce {
 	struct roce_link __rcu *link;
@@ -455,6 +478,8 @@ struct u4n_roce {
 	struct u4n_gids __rcu *remote;
 	u32 version;
 	u32 acked;
+	struct u4n_limit taken;
+	struct u4n_limit renewals;
 };
 
 /**
@@ -487,6 +512,8 @@ struct u4n_moder {
  * @out_hopid: HopID that we transmit on
  * @reply: answer to the peer's last request. Not on the stack, since the
  *	control channel keeps a pointer to it for a while.
+ * @requests: limits how many requests of the peer are answered
+ * @log: limits the lines in the kernel log that the peer can be the cause of
  * @hs: handshake
  * @tx: transmit side
  * @rx: receive side
@@ -503,6 +530,8 @@ struct u4n_link {
 	struct u4n_timer timer;
 	int out_hopid;
 	struct u4n_xd_msg reply;
+	struct u4n_limit requests;
+	struct ratelimit_state log;
 	struct u4n_hs hs;
 	struct u4n_tx tx ____cacheline_aligned_in_smp;
 	struct u4n_rx rx ____cacheline_aligned_in_smp;
@@ -696,6 +725,15 @@ static inline void u4n_rx_count(struct u4n_link *l, enum u4n_rx_counter c,
 	u64_stats_add(&l->rx.count[c], n);
 	u64_stats_update_end(&l->rx.syncp);
 }
+
+/* Lines of the kernel log that a peer can be the cause of */
+#define u4n_log(link, level, fmt, ...)					\
+	do {								\
+		struct u4n_link *_l = link;				\
+									\
+		if (__ratelimit(&_l->log))				\
+			netdev_##level(_l->ndev, fmt, ##__VA_ARGS__);	\
+	} while (0)
 
 #ifndef U4N_RING_BATCH
 #include "ring_direct.h"

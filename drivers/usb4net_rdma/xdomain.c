@@ -124,6 +124,9 @@ static int u4n_xd_answer(const struct u4n_xd_msg *msg)
 	l = u4n_xd_find(msg);
 	if (!l)
 		return 0;
+	/* as good as lost: who means it asks again */
+	if (!u4n_limit_ok(&l->requests, jiffies))
+		return 1;
 
 	trace_u4n_hs_receive(l, msg, 0);
 	switch (msg->type) {
