@@ -8,12 +8,8 @@
  * it sends the packet on to a device that does not.
  */
 #include <linux/if_vlan.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
-#include <net/ip.h>
-#include <net/ipv6.h>
 
 #include "u4n.h"
 
@@ -132,69 +128,6 @@ int u4n_meta_from_skb(struct sk_buff *skb, u32 caps, struct u4n_meta *m)
 	return 0;
 }
 
-/*
- * Is there a network header at @nh whose transport header, of protocol @l4,
- * begins at @th? Everything in front of @th is in the linear part.
- */
-static bool u4n_meta_l3(const struct sk_buff *skb, unsigned int nh,
-			unsigned int th, bool v6, u8 l4)
-{
-	const struct ipv6hdr *ip6 = (struct ipv6hdr *)(skb->data + nh);
-	const struct iphdr *ip4 = (struct iphdr *)(skb->data + nh);
-	unsigned int start = nh + sizeof(*ip6);
-	__be16 frag_off = 0;
-	u8 nexthdr;
-
-	if (!v6)
-		return th >= nh + sizeof(*ip4) && ip4->version == 4 &&
-		       ip4->protocol == l4 && nh + ip4->ihl * 4 == th &&
-		       !ip_is_fragment(ip4);
-
-	if (th < start || ip6->version != 6)
-		return false;
-	nexthdr = ip6->nexthdr;
-	if (th != start)
-		start = ipv6_skip_exthdr(skb, start, &nexthdr, &frag_off);
-	return start == th && nexthdr == l4 && !frag_off;
-}
-
-/* Are the headers of a GSO packet what its metadata says? */
-static bool u4n_meta_match(struct sk_buff *skb, const struct u4n_meta *m)
-{
-	u8 type = U4N_GSO_TYPE(m->gso_type);
-	u8 l4 = type == U4N_GSO_UDP_L4 ? IPPROTO_UDP : IPPROTO_TCP;
-	unsigned int th = m->csum_start;
-	const struct tcphdr *tcp;
-	int nh = ETH_HLEN;
-	__be16 proto;
-	bool v6;
-
-	if (!pskb_may_pull(skb, m->gso_hdr_len))
-		return false;
-	proto = ((struct ethhdr *)skb->data)->h_proto;
-	if (eth_type_vlan(proto))
-		proto = __vlan_get_protocol(skb, proto, &nh);
-	v6 = proto == htons(ETH_P_IPV6);
-	if (!v6 && proto != htons(ETH_P_IP))
-		return false;
-
-	if (m->gso_type & U4N_GSO_TUNNEL) {
-		if (v6 != !!(m->gso_type & U4N_GSO_TUNNEL_V6) ||
-		    !u4n_meta_l3(skb, nh, m->outer_th, v6, IPPROTO_UDP))
-			return false;
-		nh = m->inner_nh;
-		v6 = ((struct iphdr *)(skb->data + nh))->version == 6;
-	}
-	if ((type == U4N_GSO_TCPV4 && v6) || (type == U4N_GSO_TCPV6 && !v6) ||
-	    !u4n_meta_l3(skb, nh, th, v6, l4))
-		return false;
-	if (l4 == IPPROTO_UDP)
-		return true;
-
-	tcp = (struct tcphdr *)(skb->data + th);
-	return th + __tcp_hdrlen(tcp) == m->gso_hdr_len;
-}
-
 /**
  * u4n_meta_to_skb - tell the stack what is missing in a received packet
  * @skb: complete packet, with its Ethernet header
@@ -221,7 +154,8 @@ enum u4n_drop u4n_meta_to_skb(struct sk_buff *skb, const struct u4n_meta *m,
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
 	if (!(m->flags & U4N_META_NEEDS_CSUM))
 		return U4N_DROP_NONE;
-	if (m->gso_type && !u4n_meta_match(skb, m))
+	if (m->gso_type && (!pskb_may_pull(skb, m->gso_hdr_len) ||
+			    !u4n_headers_match(skb->data, m)))
 		return U4N_DROP_HEADERS;
 	return u4n_vnet_to_skb(skb, &vh) ? U4N_DROP_HEADERS : U4N_DROP_NONE;
 }

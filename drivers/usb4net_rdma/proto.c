@@ -133,7 +133,7 @@ static enum u4n_drop u4n_meta_check_tunnel(const struct u4n_head *head)
 	return U4N_DROP_NONE;
 }
 
-/* Offsets and lengths; what is in the headers is up to u4n_meta_to_skb() */
+/* Offsets and lengths; what is in the headers is up to u4n_headers_match() */
 static enum u4n_drop u4n_meta_check(const struct u4n_head *head, u32 caps)
 {
 	const struct u4n_meta *m = &head->meta;

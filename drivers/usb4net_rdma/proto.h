@@ -432,6 +432,9 @@ struct u4n_peer {
 
 int u4n_hello_parse(const struct u4n_xd_msg *msg, struct u4n_peer *peer);
 
+/* headers.c */
+bool u4n_headers_match(const u8 *data, const struct u4n_meta *m);
+
 /**
  * u4n_body_check - check a BODY frame against what its HEAD announced
  * @pdf: %U4N_PDF_BODY_MORE or %U4N_PDF_BODY_LAST
