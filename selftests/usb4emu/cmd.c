@@ -251,6 +251,12 @@ static int emu_cmd_fault(struct emu *e, struct emu_args *a, struct emu_out *out)
 	return a->error ? -EINVAL : 0;
 }
 
+static int emu_cmd_hostile(struct emu *e, struct emu_args *a, struct emu_out *out)
+{
+	a->error = emu_hostile_command(&e->router[e->cfg.nr_routers - 1], a->n - 1, a->arg + 1);
+	return a->error ? -EINVAL : 0;
+}
+
 static int emu_cmd_help(struct emu *e, struct emu_args *a, struct emu_out *out);
 
 static const struct emu_cmd emu_cmds[] = {
@@ -265,6 +271,8 @@ static const struct emu_cmd emu_cmds[] = {
 	{ "power", "R on|off", "a router without power reads as all ones", 2, 2, emu_cmd_power },
 	{ "fault", "KIND [WORD N]...|list|off [ID]|seed N|help", "make something go wrong",
 	  1, EMU_ARGS - 1, emu_cmd_fault },
+	{ "hostile", "start [WORD N]...|stop|rdma [WORD N]...|qp NUM KIND PSN",
+	  "a hostile peer in the last router", 1, EMU_ARGS - 1, emu_cmd_hostile },
 	{ "capture", "FILE|off", "record frames to a pcapng file", 1, 1, emu_cmd_capture },
 	{ "verbose", "0-3", "log level", 1, 1, emu_cmd_verbose },
 };

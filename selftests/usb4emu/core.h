@@ -40,6 +40,7 @@ enum emu_log_level {
  * @usb4_version: 1 or 2, the version the routers claim
  * @gen: 3 or 4, generation of a cable plugged without further words
  * @hop_count: rings in each direction, %EMU_MIN_HOPS to %EMU_MAX_HOPS
+ * @stranger: the last router has no guest: a hostile peer can live there
  * @single_msi: offer MSI with one vector in place of MSI-X
  * @own_msi: the core keeps the MSI-X table and honours the enable and mask
  *	bits of MSI and MSI-X itself; unset if the transport's other end does
@@ -52,6 +53,7 @@ struct emu_config {
 	u8 usb4_version;
 	u8 gen;
 	u8 hop_count;
+	bool stranger;
 	bool single_msi;
 	bool own_msi;
 	bool no_moderation;

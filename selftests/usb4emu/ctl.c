@@ -32,6 +32,10 @@ void emu_ctl_send(struct emu_router *rt, u32 type, const u32 *dw, u32 n)
 	struct emu_ctl_packet *p;
 	u32 i, be;
 
+	if (emu_is_stranger(rt)) {
+		emu_hostile_control(rt, type, dw, n);
+		return;
+	}
 	if (!emu_ring_enabled(&rt->rx[0])) {
 		rt->stats.ctl.unsent++;
 		return;

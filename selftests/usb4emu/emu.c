@@ -76,6 +76,13 @@ struct emu *emu_new(const struct emu_config *cfg, const struct emu_ops *ops, voi
 	e->priv = priv;
 	e->deadline = EMU_NEVER;
 	emu_fault_seed(e, 1);
+	if (cfg->stranger) {
+		e->hostile = emu_hostile_new(&e->router[cfg->nr_routers - 1]);
+		if (!e->hostile) {
+			env_free(e);
+			return NULL;
+		}
+	}
 	for (i = 0; i < cfg->nr_routers; i++) {
 		struct emu_router *rt = &e->router[i];
 
@@ -95,6 +102,7 @@ void emu_free(struct emu *e)
 	if (!e)
 		return;
 	emu_capture_stop(e);
+	env_free(e->hostile);
 	env_free(e);
 }
 
@@ -222,6 +230,7 @@ u64 emu_run_timers(struct emu *e)
 	for (i = 0; i < e->cfg.nr_routers; i++) {
 		next = min(next, emu_irq_timers(&e->router[i], now));
 		next = min(next, emu_port_timers(&e->router[i], now));
+		next = min(next, emu_hostile_timers(&e->router[i], now));
 	}
 	emu_set_deadline(e, next);
 	return e->deadline;

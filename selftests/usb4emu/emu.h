@@ -7,6 +7,7 @@
 
 #include "core.h"
 #include "fault.h"
+#include "hostile.h"
 #include "regs.h"
 
 /* Adapters of a router: two USB4 ports with two lanes each, then the NHI */
@@ -189,8 +190,15 @@ struct emu {
 	u32 next_ring;		/* of all rings, to be retried first */
 	bool capturing;
 	struct emu_faults faults;
+	struct emu_hostile *hostile;
 	struct emu_router router[];
 };
+
+/* Is it the one without a guest? */
+static inline bool emu_is_stranger(const struct emu_router *rt)
+{
+	return rt->e->hostile && rt->nr == rt->e->cfg.nr_routers - 1;
+}
 
 /* emu.c */
 __printf(3, 4)
@@ -255,6 +263,7 @@ struct emu_path {
 	u32 ring;
 };
 
+enum emu_drop emu_rx_inject(const struct emu_path *path, const void *buf, u32 len, u32 tags);
 enum emu_drop emu_path_find(struct emu_router *rt, u32 hop, struct emu_path *path);
 
 /* router.c */

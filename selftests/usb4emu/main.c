@@ -29,6 +29,7 @@ static const char main_usage[] =
 	"  -n HOPS    rings in each direction, 3 to 16 (default 16)\n"
 	"  -m         single MSI in place of MSI-X\n"
 	"  -t         no interrupt moderation\n"
+	"  -x         one more router, without a socket, for a hostile peer\n"
 	"  -w FILE    capture to a pcapng file from the start\n"
 	"  -v LEVEL   0 errors (default), 1 cables and rings, 2 control packets, 3 registers\n";
 
@@ -72,6 +73,9 @@ static int main_option(struct options *o, int c)
 	case 't':
 		o->cfg.no_moderation = true;
 		return 0;
+	case 'x':
+		o->cfg.stranger = true;
+		return 0;
 	case 'w':
 		o->capture = optarg;
 		return 0;
@@ -89,7 +93,7 @@ static int main_options(struct options *o, int argc, char **argv)
 
 	o->cfg.gen = 4;
 	o->cfg.hop_count = EMU_MAX_HOPS;
-	while ((c = getopt(argc, argv, "c:p:ug:V:n:mtw:v:h")) != -1)
+	while ((c = getopt(argc, argv, "c:p:ug:V:n:mtxw:v:h")) != -1)
 		if (main_option(o, c))
 			return -1;
 	if (!o->cfg.usb4_version)
@@ -97,10 +101,11 @@ static int main_options(struct options *o, int argc, char **argv)
 	if (o->cfg.usb4_version == 1)
 		o->cfg.gen = 3;
 	o->cfg.nr_routers = argc - optind;
-	if (o->cfg.nr_routers < 1 || o->cfg.nr_routers > EMU_MAX_ROUTERS)
+	if (o->cfg.nr_routers < 1 || o->cfg.nr_routers + o->cfg.stranger > EMU_MAX_ROUTERS)
 		return -1;
 	if (!o->nr_cables && !o->unplugged && o->cfg.nr_routers > 1)
 		o->cables[o->nr_cables++] = "0.1-1.1";
+	o->cfg.nr_routers += o->cfg.stranger;
 	return 0;
 }
 

@@ -120,14 +120,18 @@ static void emu_rx_cut(struct emu_ring *rx, u32 *len, u32 sof, u32 *eof)
 	rx->cuts++;
 }
 
-static enum emu_drop emu_rx_frame(const struct emu_path *path, const struct emu_desc *from,
-				  u32 len, const struct emu_frame_fault *f)
+/* Where a frame goes, and what its descriptor will say */
+struct emu_rx_slot {
+	struct emu_desc desc;
+	u32 word;
+	u32 len;
+};
+
+static enum emu_drop emu_rx_begin(const struct emu_path *path, u32 sof, u32 eof, u32 len,
+				  struct emu_rx_slot *slot)
 {
 	struct emu_router *rt = path->dst;
 	struct emu_ring *rx = &rt->rx[path->ring];
-	u32 sof = DESC_SOF(from->word), eof = DESC_EOF(from->word);
-	struct emu_desc to;
-	u32 word;
 
 	if (!emu_ring_enabled(rx))
 		return EMU_DROP_RX_DISABLED;
@@ -141,14 +145,51 @@ static enum emu_drop emu_rx_frame(const struct emu_path *path, const struct emu_
 		emu_irq_overflow(rt, path->ring);
 		return EMU_DROP_OVERFLOW;
 	}
-	if (!emu_desc_get(rt, rx, &to))
+	if (!emu_desc_get(rt, rx, &slot->desc))
 		return EMU_DROP_DMA;
-	emu_rx_cut(rx, &len, sof, &eof);
-	word = emu_rx_word(rx, &len, sof, eof);
-	if (!emu_dma_copy(path->src, from->phys, rt, to.phys, len))
+	slot->len = len;
+	emu_rx_cut(rx, &slot->len, sof, &eof);
+	slot->word = emu_rx_word(rx, &slot->len, sof, eof);
+	return EMU_DROP_NONE;
+}
+
+static enum emu_drop emu_rx_frame(const struct emu_path *path, const struct emu_desc *from,
+				  u32 len, const struct emu_frame_fault *f)
+{
+	struct emu_router *rt = path->dst;
+	struct emu_rx_slot to;
+	enum emu_drop drop;
+
+	if (emu_is_stranger(rt))
+		return emu_hostile_frame(path, from, len);
+	drop = emu_rx_begin(path, DESC_SOF(from->word), DESC_EOF(from->word), len, &to);
+	if (drop != EMU_DROP_NONE)
+		return drop;
+	if (!emu_dma_copy(path->src, from->phys, rt, to.desc.phys, to.len))
 		return EMU_DROP_DMA;
-	emu_fault_corrupt(rt, f, to.phys, len);
-	emu_rx_complete(rt, path->ring, &to, word | (f->crc ? DESC_CRC_ERROR : 0), len);
+	emu_fault_corrupt(rt, f, to.desc.phys, to.len);
+	emu_rx_complete(rt, path->ring, &to.desc, to.word | (f->crc ? DESC_CRC_ERROR : 0),
+			to.len);
+	return EMU_DROP_NONE;
+}
+
+/*
+ * A frame that is in nobody's memory. @tags are those of a descriptor, and the flags
+ * that the receiver's will have.
+ */
+enum emu_drop emu_rx_inject(const struct emu_path *path, const void *buf, u32 len, u32 tags)
+{
+	struct emu_router *rt = path->dst;
+	struct emu_rx_slot to;
+	enum emu_drop drop;
+
+	drop = emu_rx_begin(path, DESC_SOF(tags), DESC_EOF(tags), len, &to);
+	if (drop != EMU_DROP_NONE)
+		return drop;
+	if (!emu_dma_write(rt, to.desc.phys, buf, to.len))
+		return EMU_DROP_DMA;
+	emu_rx_complete(rt, path->ring, &to.desc,
+			to.word | (tags & (DESC_CRC_ERROR | DESC_OVERRUN)), to.len);
 	return EMU_DROP_NONE;
 }
 

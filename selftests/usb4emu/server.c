@@ -171,7 +171,7 @@ int server_start(struct server *s, const struct emu_config *cfg, char **paths, c
 		perror("usb4emu");
 		return -1;
 	}
-	for (i = 0; i < cfg->nr_routers; i++, s->nr_clients++) {
+	for (i = 0; i < cfg->nr_routers - cfg->stranger; i++, s->nr_clients++) {
 		if (!client_start(s, &s->clients[i], i, paths[i], cfg->single_msi))
 			continue;
 		fprintf(stderr, "usb4emu: %s: %s\n", paths[i], strerror(errno));

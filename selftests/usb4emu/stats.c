@@ -87,6 +87,8 @@ void emu_stats_print(struct emu_router *rt, struct emu_out *out)
 	emu_stats_ctl(rt, out);
 	emu_stats_ports(rt, out);
 	emu_stats_faults(rt, out);
+	if (emu_is_stranger(rt))
+		emu_hostile_stats(rt, out);
 	for (hop = 0; hop < rt->nr_rings; hop++) {
 		if (rt->tx[hop].used)
 			emu_stats_tx(out, r, hop, &rt->tx[hop]);

@@ -45,6 +45,10 @@ static bool no_moderation;
 module_param(no_moderation, bool, 0444);
 MODULE_PARM_DESC(no_moderation, "ignore interrupt throttling");
 
+static bool stranger;
+module_param(stranger, bool, 0444);
+MODULE_PARM_DESC(stranger, "one more router, without a PCI function, for a hostile peer");
+
 static unsigned int verbose;
 module_param(verbose, uint, 0444);
 MODULE_PARM_DESC(verbose, "0 errors, 1 cables and rings, 2 control packets, 3 registers");
@@ -234,10 +238,11 @@ static void um_emu_free(struct um_emu *um)
 static int __init um_emu_init(void)
 {
 	const struct emu_config cfg = {
-		.nr_routers = routers,
+		.nr_routers = routers + stranger,
 		.usb4_version = usb4 ?: (gen == 4 ? 2 : 1),
 		.gen = gen,
 		.hop_count = hops,
+		.stranger = stranger,
 		.single_msi = single_msi,
 		.own_msi = true,
 		.no_moderation = no_moderation,
