@@ -5,7 +5,7 @@
 KDIR ?= /lib/modules/$(shell uname -r)/build
 
 .PHONY: all modules modules_install rxe thunderbolt toolbox demo test test-long check \
-	patches-check uml htmldocs \
+	patches-check uml upstream upstream-check htmldocs \
 	clean distclean help
 
 all: modules
@@ -17,6 +17,8 @@ help:
 	@echo '  test-long    all of them, before a release'
 	@echo '  check        static checks'
 	@echo '  patches-check  each patch builds on top of those before it'
+	@echo '  upstream     three series for the kernel, in build/upstream/'
+	@echo '  upstream-check  the same, applied and built'
 	@echo '  htmldocs     Documentation/ in build/html/'
 	@echo '  bench        what a message costs, beside the stock stack'
 	@echo '               (bench-quick, bench-wall, bench-profile, bench-doc)'
@@ -68,6 +70,12 @@ check: toolbox
 
 patches-check: toolbox
 	@scripts/build-modules qemu --prefixes
+
+upstream: toolbox
+	@scripts/upstream
+
+upstream-check: toolbox
+	@scripts/upstream check
 
 htmldocs: toolbox
 	@scripts/htmldocs
