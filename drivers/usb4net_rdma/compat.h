@@ -3,11 +3,35 @@
 #ifndef _U4N_COMPAT_H
 #define _U4N_COMPAT_H
 
+#include <linux/dim.h>
+#include <linux/hrtimer.h>
 #include <linux/thunderbolt.h>
 #include <linux/version.h>
 #include <linux/virtio_net.h>
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void u4n_hrtimer_setup(struct hrtimer *timer,
+				     enum hrtimer_restart (*function)(struct hrtimer *),
+				     clockid_t clock_id, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock_id, mode);
+	timer->function = function;
+}
+
+/* A macro: it does no harm if an update of such a kernel has it, too */
+#define hrtimer_setup	u4n_hrtimer_setup
+
+/* It takes the sample itself, and not where it is */
+#define net_dim(dim, sample)	net_dim(dim, *(sample))
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+/* probe() has one argument more, an entry of our own table */
+#define u4n_probe(svc)	u4n_probe(svc, const struct tb_service_id *id)
+
+/* A transmit ring has an interrupt, which no descriptor of ours asks for */
+#define RING_FLAG_NO_INTERRUPT	0
+
 /* A ring does not know an interval, its vector's register stays as written */
 static inline void u4n_ring_set_interval(struct tb_ring *ring,
 					 unsigned int nsec)

@@ -91,6 +91,20 @@ void u4n_moder_start(struct u4n_link *l)
 }
 
 /**
+ * u4n_moder_again - configure a ring that has just been started
+ * @l: the link
+ *
+ * A core without tb_ring_throttling() has an interval of its own for all rings, to
+ * which it returns when the host interface resumes.
+ */
+void u4n_moder_again(struct u4n_link *l)
+{
+	mutex_lock(&l->moder.lock);
+	u4n_moder_apply(l, l->moder.now);
+	mutex_unlock(&l->moder.lock);
+}
+
+/**
  * u4n_moder_stop - leave the ring alone
  * @l: the link, whose rings are stopped
  */

@@ -133,6 +133,7 @@ void u4n_ring_start(struct u4n_link *l)
 	u4n_ring_reset(&l->tx.ring);
 	tb_ring_start(l->rx.ring.tb);
 	u4n_ring_reset(&l->rx.ring);
+	u4n_moder_again(l);
 }
 
 /*

@@ -34,7 +34,7 @@
  */
 int u4n_ring_init(struct u4n_ring *r, struct tb_ring *tb)
 {
-	u32 size = tb_ring_size(tb);
+	u32 size = tb->size;
 
 	if (WARN_ON_ONCE(!is_power_of_2(size)))
 		return -EINVAL;

@@ -344,7 +344,7 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 		frames++;
 		rf = container_of(frame, struct u4n_rx_frame, frame);
 		dma = frame->buffer_phy;
-		size = tb_ring_frame_size(frame);
+		size = frame->size ?: U4N_FRAME_SIZE;
 		seen = l->rx.credit.seen;
 		trace_u4n_rx_frame(l->ndev, false, rf - l->rx.frames, frame,
 				   U4N_DROP_NONE);

@@ -101,7 +101,7 @@ static void u4n_timer_start(struct u4n_link *l, unsigned int usecs)
 {
 	l->timer.armed = true;
 	l->timer.tail = l->tx.tail;
-	hrtimer_start(&l->timer.hrtimer, us_to_ktime(usecs),
+	hrtimer_start(&l->timer.hrtimer, ns_to_ktime(usecs * NSEC_PER_USEC),
 		      HRTIMER_MODE_REL_SOFT);
 }
 

@@ -551,6 +551,7 @@ extern const struct ethtool_ops u4n_ethtool_ops;
 #define U4N_MODER_MAX		16776U	/* microseconds, see u4n_ring_throttle() */
 void u4n_moder_setup(struct u4n_link *l);
 void u4n_moder_start(struct u4n_link *l);
+void u4n_moder_again(struct u4n_link *l);
 void u4n_moder_stop(struct u4n_link *l);
 void u4n_moder_poll(struct u4n_link *l);
 int u4n_moder_set(struct u4n_link *l, unsigned int usecs, bool adaptive);
