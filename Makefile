@@ -70,6 +70,9 @@ check: toolbox
 
 patches-check: toolbox
 	@scripts/build-modules qemu --prefixes
+	@for kernel in $$(scripts/kernel --list); do \
+		KERNEL=$$kernel scripts/build-modules qemu --prefixes || exit; \
+	done
 
 upstream: toolbox
 	@scripts/upstream
