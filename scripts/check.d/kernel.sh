@@ -353,3 +353,27 @@ thunderbolt_plant()
 {
 	plant_patch thunderbolt include/linux/thunderbolt.h
 }
+
+# The series for the kernel's lists are made, and applied with git am. What comes out
+# is what the checks above have built; "make upstream-check" builds it again, in place.
+upstream_check()
+{
+	local src log
+
+	src=$(ksrc) || return
+	if [ -n "${PLANTED:-}" ]; then
+		python3 "$TOP/scripts/upstream.d/resolve.py" "$src/Makefile" < compat.h
+		return
+	fi
+	log=$(mktemp -p "$TMP")
+	scripts/upstream apply > "$log" 2>&1 && return 0
+	tail -n 40 "$log"
+	return 1
+}
+
+# A condition that is not about versions alone would be left in the tree.
+upstream_plant()
+{
+	echo '#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0) || defined(OTHER)' > compat.h
+	echo 'cannot decide: .*OTHER'
+}
