@@ -50,6 +50,38 @@ mixed()
 		busywait 2000 same_at_both_ends
 }
 
+# Sixteen queue pairs at each end, eight of whose clients are at A and eight at B.
+many()
+{
+	local n side pids=() rc=0 bin=/usb4net/bin/verbs_check
+
+	emu fault off && emu fault seed 7 && fault drop chance 1000 || return
+	for n in $(seq 16); do
+		[ $((n % 2)) = 0 ] && side=a || side=b
+		bg_on $side $bin -d "$(rxe_of $side)" -g "$(gid_index $side)" \
+			-p $((18800 + n)) -T 60 > "/tmp/many.server$n" 2>&1
+		pids+=("$BG_PID")
+	done
+	for n in $(seq 16); do
+		[ $((n % 2)) = 0 ] && side=b || side=a
+		busywait 5000 listening "$(other_side $side)" $((18800 + n)) ||
+			return
+		bg_on $side $bin -d "$(rxe_of $side)" -g "$(gid_index $side)" \
+			-p $((18800 + n)) -s 1,4097,65536 -n 8 -T 60 \
+			"$(ip_of "$(other_side $side)")" > "/tmp/many.client$n" 2>&1
+		pids+=("$BG_PID")
+	done
+	for n in "${pids[@]}"; do
+		wait "$n" || rc=1
+	done
+	cat /tmp/many.*
+	emu fault list
+	emu fault list | grep -q 'done [1-9]' || fail "nothing went wrong" ||
+		return
+	emu fault off
+	[ $rc = 0 ] && busywait 3000 credits_whole
+}
+
 same_at_both_ends()
 {
 	local from to x y
@@ -65,7 +97,7 @@ same_at_both_ends()
 }
 
 ktap_print_header
-ktap_set_plan 9
+ktap_set_plan 10
 run_step "the link comes up" link_up
 run_step "RDMA devices" rxe_up
 check "statistics agree over mixed packets" mixed
@@ -74,5 +106,6 @@ check "one frame of 1000 has a CRC error" under crc chance 1000
 check "one frame of 1000 is cut" under truncate chance 1000
 check "one frame of 300 is late" under delay chance 300 us 500
 check "one interrupt of 28 is lost" under irq-drop every 28
+check "one frame of 1000 is lost, 16 queue pairs" many
 check "rping at the end" rping_ok a
 ktap_finished
