@@ -21,6 +21,8 @@ replugs=20
 [ "$SMOKE" = 0 ] || replugs=4
 # Milliseconds from the XDomain's return to the carrier at both ends.
 carrier_limit=3000
+# and from the pulled cable to the end of both netdevs
+gone_limit=2000
 # Longest time, in seconds, for the other host to be found again at all.
 found_limit=40
 
@@ -65,7 +67,8 @@ replug()
 		rxe_up && load_start || return
 	fi
 	emu unplug 0.1 || return
-	busywait 10000 netdevs_gone || fail "a netdev stays" || return
+	within $gone_limit busywait 10000 netdevs_gone ||
+		fail "a netdev stays" || return
 	if [ "${1:-}" = load ]; then
 		load_end || return
 	fi

@@ -27,7 +27,7 @@ no_carrier()
 reload_both()
 {
 	rxe_up && load_start || return
-	within 10000 mod_unload usb4net_rdma || return
+	within 5000 mod_unload usb4net_rdma || return
 	netdevs_gone || fail "a netdev stays" || return
 	load_end || return
 	mod_load usb4net_rdma && link_up usb4net && ping_ok a "$B_IP"
@@ -41,7 +41,7 @@ reload_side()
 
 	other=$(other_side "$side")
 	load_start || return
-	within 10000 mod_unload_on "$side" usb4net_rdma || return
+	within 5000 mod_unload_on "$side" usb4net_rdma || return
 	busywait 10000 netdevs_gone || fail "a netdev stays" || return
 	load_end || return
 	mod_load_on "$side" usb4net_rdma || return
@@ -60,7 +60,7 @@ carriers()
 reload_rxe()
 {
 	rxe_up || return
-	within 10000 mod_unload rdma_rxe || return
+	within 5000 mod_unload rdma_rxe || return
 	carriers || fail "the carrier is gone" || return
 	mod_load rdma_rxe && rxe_up && verbs_check b -s 1,4097,65536 &&
 		mod_unload rdma_rxe
