@@ -4,8 +4,9 @@
 # Flow control when data fills the rings: both hosts send as much as goes, and
 # look at what they have received no more than once in a millisecond, since every
 # interrupt is late. Senders are made to wait and nothing is lost; control
-# messages have room of their own, small RoCE packets pass by the stack's bulk,
-# and the stack's own keep the order that the qdisc gives them.
+# messages have room of their own, small packets pass by the stack's bulk without
+# a change to the order of their flow, and the rest keeps the order that the
+# qdisc gives it.
 #
 # beds: uml qemu
 # topology: netns
@@ -172,43 +173,95 @@ longest()
 	sed -n 's,^rtt .*/\([0-9]*\)\.[0-9]*/[0-9.]* ms.*,\1,p' "$1"
 }
 
-# A qdisc that puts pings first.
+# pings FILE SIZE: some, while there is load
+pings()
+{
+	on_a ping -q -n -c 20 -i 0.005 -s "$2" "$B_IP" > "$1"
+	tail -n 3 "$1"
+	grep -q ' 0% packet loss' "$1"
+}
+
+# The stack's own small packets, which have a queue of their own, beside large
+# ones that wait with the bulk.
+small_passes()
+{
+	local small large got
+
+	begin && load && pings /tmp/large 4000 && begin &&
+		pings /tmp/small 56 && loaded && load_done && unharmed || return
+	small=$(longest /tmp/small) large=$(longest /tmp/large)
+	[ $((2 * small)) -le "$large" ] ||
+		fail "$small ms, large ones $large ms" || return
+	for side in a b; do
+		got=$(changes /tmp/$side $side tx_small_packets)
+		[ "${got#*=}" -ge 20 ] || fail "$side: $got" || return
+	done
+}
+
+# out_of_order SIDE: segments of TCP that came before their time
+out_of_order()
+{
+	on "$1" cat /proc/net/netstat | awk '
+		$1 == "TcpExt:" && !c { for (i = 2; i <= NF; i++)
+			if ($i == "TCPOFOQueue") c = i; next }
+		$1 == "TcpExt:" { print $c }'
+}
+
+# Small and large packets of one flow take different queues, and stay in order.
+order_kept()
+{
+	local py=/usb4net/selftests/order.py before got
+
+	before=$(out_of_order b)
+	begin && load && between b 18710 python3 $py serve "$B_IP" -- \
+		python3 $py client "$B_IP" 300 && loaded && load_done &&
+		unharmed || return
+	got=$(changes /tmp/a a tx_small_packets)
+	[ "${got#*=}" -ge 20 ] || fail "$got" || return
+	[ "$(out_of_order b)" = "$before" ] || fail "TCP saw another order"
+}
+
+# pings_first HANDLE QDISC: in front of both queues, which puts pings first if it is
+# prio
 pings_first()
 {
 	local side dev
 
 	for side in a b; do
 		dev=$(dev_of $side)
-		on $side tc qdisc replace dev "$dev" root handle 1: prio &&
-		on $side tc filter add dev "$dev" parent 1: protocol ip u32 \
-			match ip protocol 1 0xff flowid 1:1 || return
+		on $side tc qdisc replace dev "$dev" root handle "$1" "$2" || return
+		[ "$2" = prio ] || continue
+		on $side tc filter add dev "$dev" parent "$1" protocol ip u32 \
+			match ip protocol 1 0xff flowid "${1}1" || return
 	done
 }
 
-# What is urgent waits for credits, but not for the bulk that is there before it:
-# the driver has no queue behind the qdisc.
+# What the qdisc puts first waits for credits, but not for the bulk that is there
+# before it: the driver has no queue behind the qdisc.
 urgent_passes()
 {
-	local plain urgent
+	local plain urgent rc=0
 
-	begin && load || return
-	on_a ping -q -n -c 20 -i 0.005 "$B_IP" > /tmp/plain
-	pings_first && begin || return
-	on_a ping -q -n -c 20 -i 0.005 "$B_IP" > /tmp/urgent
-	tail -n 3 /tmp/plain /tmp/urgent
-	loaded && load_done && unharmed || return
-	grep -q ' 0% packet loss' /tmp/urgent || return
+	pings_first 1: pfifo && begin && load && pings /tmp/plain 4000 &&
+		pings_first 2: prio && begin && pings /tmp/urgent 4000 && loaded &&
+		load_done && unharmed || rc=$?
+	for side in a b; do
+		on $side tc qdisc del dev "$(dev_of $side)" root
+	done
+	[ $rc = 0 ] || return $rc
 	plain=$(longest /tmp/plain) urgent=$(longest /tmp/urgent)
 	[ $((2 * urgent)) -le "$plain" ] || fail "$urgent ms, others $plain ms"
 }
 
 ktap_print_header
-ktap_set_plan 7
+ktap_set_plan 9
 run_step "the link comes up" link_up
 run_step "RDMA devices" rxe_up
 run_step "small rings, late interrupts" small_rings
 check "senders wait, and nothing is lost" senders_wait
 check "control messages pass" control_passes
 check "small RoCE packets pass" roce_passes
+check "small packets of the stack pass" small_passes
+check "the order of a flow is kept" order_kept
 check "urgent packets pass" urgent_passes
 ktap_finished

@@ -5,9 +5,11 @@
 
 #include <linux/dim.h>
 #include <linux/hrtimer.h>
+#include <linux/skbuff.h>
 #include <linux/thunderbolt.h>
 #include <linux/version.h>
 #include <linux/virtio_net.h>
+#include <net/sock.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void u4n_hrtimer_setup(struct hrtimer *timer,
@@ -45,6 +47,17 @@ static inline void u4n_ring_set_interval(struct tb_ring *ring,
 	ring->interval_nsec = nsec;
 }
 #endif
+
+/* Nothing else that the packet's socket has sent is still in this host's queues */
+static inline bool u4n_skb_alone(const struct sk_buff *skb)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+	/* only TCP sets the flag */
+	if (skb->destructor == sock_wfree)
+		return sk_wmem_alloc_get(skb->sk) <= skb->truesize;
+#endif
+	return skb->ooo_okay;
+}
 
 /**
  * struct u4n_vnet_hdr - virtio's header, with a tunnel's offsets

@@ -22,6 +22,8 @@ static const char * const u4n_tx_names[] = {
 	[U4N_TX_CREDITS]	= "tx_credit_frames",
 	[U4N_TX_FORCED]		= "tx_forced_frames",
 	[U4N_TX_STOPS]		= "tx_queue_stops",
+	[U4N_TX_SMALL]		= "tx_small_packets",
+	[U4N_TX_SMALL_STOPS]	= "tx_small_queue_stops",
 	[U4N_TX_TIMER]		= "timer_calls",
 	[U4N_TX_LOST_IRQS]	= "rx_lost_interrupts",
 	[U4N_TX_DROP_DOWN]	= "tx_drop_link_down",
@@ -248,8 +250,11 @@ static int u4n_ethtool_set_ringparam(struct net_device *ndev,
 static void u4n_ethtool_get_channels(struct net_device *ndev,
 				     struct ethtool_channels *ch)
 {
+	/* a channel, and the queue for small packets */
 	ch->max_combined = 1;
 	ch->combined_count = 1;
+	ch->max_tx = U4N_NUM_QUEUES - 1;
+	ch->tx_count = U4N_NUM_QUEUES - 1;
 }
 
 static int u4n_ethtool_get_coalesce(struct net_device *ndev,

@@ -206,6 +206,7 @@ static const struct net_device_ops u4n_net_ops = {
 	.ndo_open = u4n_net_open,
 	.ndo_stop = u4n_net_stop,
 	.ndo_start_xmit = u4n_tx_xmit,
+	.ndo_select_queue = u4n_queue_select,
 	.ndo_features_check = u4n_meta_features,
 	.ndo_set_features = u4n_net_set_features,
 	.ndo_change_mtu = u4n_net_change_mtu,
@@ -270,7 +271,7 @@ struct u4n_link *u4n_link_create(struct tb_service *svc)
 	struct u4n_link *l;
 	int ret;
 
-	ndev = alloc_etherdev(sizeof(*l));
+	ndev = alloc_etherdev_mqs(sizeof(*l), U4N_NUM_QUEUES, 1);
 	if (!ndev)
 		return ERR_PTR(-ENOMEM);
 	SET_NETDEV_DEV(ndev, &svc->dev);

@@ -29,6 +29,8 @@
 #define U4N_TX_WAKE(packets)	\
 	((int)(2 * (packets) * U4N_MAX_FRAMES + U4N_RESERVE))
 
+#define U4N_TX_WAKE_SMALL	4	/* the same for the small queue */
+
 static_assert(U4N_TX_WAKE(1) <= U4N_STALL_WINDOW);
 
 /*
@@ -39,6 +41,11 @@ static_assert(U4N_TX_WAKE(1) <= U4N_STALL_WINDOW);
 static_assert(U4N_MIN_WINDOW - U4N_MIN_WINDOW / 4 >= U4N_TX_WAKE(1));
 static_assert(U4N_BIG_WINDOW - U4N_BIG_WINDOW / 4 >=
 	      U4N_TX_WAKE(U4N_BIG_PACKETS));
+
+static bool u4n_tx_is_small(const struct sk_buff *skb)
+{
+	return skb_get_queue_mapping(skb) == U4N_QUEUE_SMALL;
+}
 
 /* Number of frames for which there are both descriptors and credits */
 static int u4n_tx_room(const struct u4n_link *l)
@@ -98,19 +105,52 @@ static void u4n_tx_free_skbs(struct sk_buff_head *done, int budget)
 }
 
 /*
+ * Room for packets of the small queue. While bulk waits they get half of what it has
+ * left to small packets, the other half being RoCE's, and half of what comes free:
+ * the rest is for bulk to go on one day, however much there is of them.
+ */
+static int u4n_tx_small_room(const struct u4n_link *l)
+{
+	int room = u4n_tx_room(l);
+	int left = room - (int)(U4N_RESERVE_CTL + U4N_RESERVE_HEAD / 2);
+	int share;
+
+	if (!netif_queue_stopped(l->ndev))
+		return left;
+	share = U4N_RESERVE_HEAD / 2 - l->tx.small +
+		(int)(l->tx.head + room - l->tx.horizon) / 2;
+	return min(left, share);
+}
+
+/*
  * Keep the stack from sending what may not fit. To be called after everything
- * that takes room, so that the queue never runs while a packet of any size does
- * not fit.
+ * that takes room, so that a queue never runs while its largest packet does not
+ * fit.
  */
 static void u4n_tx_maybe_stop(struct u4n_link *l, struct sk_buff_head *done)
 {
-	if (u4n_tx_room(l) >= l->tx.stop || netif_queue_stopped(l->ndev))
+	int room = u4n_tx_room(l);
+
+	if (room >= l->tx.stop)
+		return;
+	if (!netif_queue_stopped(l->ndev)) {
+		u4n_tx_reap(l, done);
+		room = u4n_tx_room(l);
+		if (room >= l->tx.stop)
+			return;
+		netif_stop_queue(l->ndev);
+		u4n_tx_count(l, U4N_TX_STOPS, 1);
+		l->tx.horizon = l->tx.head + room;
+		l->tx.small = 0;
+	}
+	if (u4n_tx_small_room(l) > 0 ||
+	    __netif_subqueue_stopped(l->ndev, U4N_QUEUE_SMALL))
 		return;
 	u4n_tx_reap(l, done);
-	if (u4n_tx_room(l) >= l->tx.stop)
+	if (u4n_tx_small_room(l) > 0)
 		return;
-	netif_stop_queue(l->ndev);
-	u4n_tx_count(l, U4N_TX_STOPS, 1);
+	netif_stop_subqueue(l->ndev, U4N_QUEUE_SMALL);
+	u4n_tx_count(l, U4N_TX_SMALL_STOPS, 1);
 }
 
 /* Next frame of the ring, from here to the peer */
@@ -215,7 +255,7 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	} else {
 		__skb_queue_tail(done, skb);
 	}
-	if (type == U4N_HEAD_ETH) {
+	if (type == U4N_HEAD_ETH && !u4n_tx_is_small(skb)) {
 		last->bytes = len;
 		netdev_sent_queue(l->ndev, len);
 	}
@@ -237,6 +277,9 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	if (type == U4N_HEAD_ROCE) {
 		u64_stats_inc(&l->tx.count[U4N_TX_ROCE_PACKETS]);
 		u64_stats_add(&l->tx.count[U4N_TX_ROCE_BYTES], skb->len);
+	} else if (u4n_tx_is_small(skb)) {
+		l->tx.small += 1 + plan->bodies;
+		u64_stats_inc(&l->tx.count[U4N_TX_SMALL]);
 	}
 	u64_stats_update_end(&l->tx.syncp);
 
@@ -262,8 +305,10 @@ static int u4n_tx_big(struct u4n_link *l, struct sk_buff *skb,
 	u32 head = l->tx.head;
 	int ret;
 
-	/* the queue is stopped in time, but the peer may have changed since */
 	if (u4n_tx_room(l) < l->tx.stop) {
+		if (u4n_tx_is_small(skb))
+			return -EBUSY;
+		/* the queue is stopped in time, but the peer may have changed */
 		u4n_tx_count(l, U4N_TX_DROP_SIZE, 1);
 		return -EMSGSIZE;
 	}
@@ -280,21 +325,38 @@ static int u4n_tx_big(struct u4n_link *l, struct sk_buff *skb,
 	return ret;
 }
 
+/* Send a packet of the stack. On success it is ours, otherwise the caller's still. */
+static int u4n_tx_stack(struct u4n_link *l, struct sk_buff *skb,
+			struct sk_buff_head *done)
+{
+	struct u4n_tx_plan plan;
+	int ret;
+
+	if (unlikely(skb->len > U4N_MAX_PACKET))
+		return u4n_tx_big(l, skb, done);
+	ret = u4n_tx_prepare(l, skb, U4N_HEAD_ETH, &plan);
+	if (ret)
+		return ret;
+	if (unlikely(!u4n_tx_fits(l, &plan)))
+		return -EBUSY;
+	return u4n_tx_packet(l, skb, U4N_HEAD_ETH, &plan, done);
+}
+
 /**
  * u4n_tx_xmit - ndo_start_xmit
  * @skb: packet
  * @ndev: network device
  *
  * Return: %NETDEV_TX_OK; %NETDEV_TX_BUSY only if the queue is running although
- * it should not be.
+ * it should not be, or if there is a large packet in the small queue (which is
+ * rare, see queue.c).
  */
 netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev)
 {
-	struct netdev_queue *queue = netdev_get_tx_queue(ndev, 0);
+	struct netdev_queue *queue = skb_get_tx_queue(ndev, skb);
 	struct u4n_link *l = netdev_priv(ndev);
 	netdev_tx_t ret = NETDEV_TX_OK;
 	struct sk_buff *bad = NULL;
-	struct u4n_tx_plan plan;
 	struct sk_buff_head done;
 
 	__skb_queue_head_init(&done);
@@ -308,14 +370,20 @@ netdev_tx_t u4n_tx_xmit(struct sk_buff *skb, struct net_device *ndev)
 	u4n_timer_sent(l, skb->sk);
 	if (l->tx.head - l->tx.tail >= U4N_TX_REAP_BATCH)
 		u4n_tx_reap(l, &done);
-	if (unlikely(skb->len > U4N_MAX_PACKET))
-		bad = u4n_tx_big(l, skb, &done) ? skb : NULL;
-	else if (u4n_tx_prepare(l, skb, U4N_HEAD_ETH, &plan))
-		bad = skb;
-	else if (unlikely(!u4n_tx_fits(l, &plan)))
+	switch (u4n_tx_stack(l, skb, &done)) {
+	case 0:
+		break;
+	case -EBUSY:
 		ret = NETDEV_TX_BUSY;
-	else if (u4n_tx_packet(l, skb, U4N_HEAD_ETH, &plan, &done))
+		/* it waits until there is room for anything */
+		if (u4n_tx_is_small(skb)) {
+			l->tx.small_wake = l->tx.wake;
+			netif_tx_stop_queue(queue);
+		}
+		break;
+	default:
 		bad = skb;
+	}
 	u4n_tx_maybe_stop(l, &done);
 	if (!netdev_xmit_more() || netif_xmit_stopped(queue))
 		u4n_tx_kick_soon(l);
@@ -498,6 +566,12 @@ static void u4n_tx_resume(struct u4n_link *l, struct sk_buff_head *done)
 		u4n_tx_flush_roce(l, min(room / 2, room - l->tx.stop), done);
 		netif_wake_queue(l->ndev);
 	}
+	if (__netif_subqueue_stopped(l->ndev, U4N_QUEUE_SMALL) &&
+	    u4n_tx_small_room(l) >= U4N_TX_WAKE_SMALL &&
+	    room >= l->tx.small_wake) {
+		l->tx.small_wake = 0;
+		netif_wake_subqueue(l->ndev, U4N_QUEUE_SMALL);
+	}
 }
 
 /**
@@ -623,7 +697,8 @@ void u4n_tx_open(struct u4n_link *l)
 {
 	spin_lock_bh(&l->tx.lock);
 	l->tx.open = true;
-	netif_wake_queue(l->ndev);
+	l->tx.small_wake = 0;
+	netif_tx_wake_all_queues(l->ndev);
 	spin_unlock_bh(&l->tx.lock);
 }
 
@@ -639,7 +714,7 @@ void u4n_tx_close(struct u4n_link *l)
 	spin_lock_bh(&l->tx.lock);
 	l->tx.running = false;
 	l->tx.open = false;
-	netif_stop_queue(l->ndev);
+	netif_tx_stop_all_queues(l->ndev);
 	u4n_tx_count(l, U4N_TX_ROCE_DROP_DOWN, skb_queue_len(&l->tx.roce));
 	skb_queue_splice_init(&l->tx.roce, &waiting);
 	spin_unlock_bh(&l->tx.lock);

@@ -36,6 +36,11 @@ struct u4n_gids;
 #define U4N_RESERVE		(U4N_RESERVE_CTL + U4N_RESERVE_HEAD)
 #define U4N_MAX_FRAMES		(1U + U4N_MAX_BODIES)
 
+/* Transmit queues that the stack sees, see queue.c */
+#define U4N_QUEUE_BULK		0U
+#define U4N_QUEUE_SMALL		1U	/* for packets of one frame */
+#define U4N_NUM_QUEUES		2U
+
 /*
  * An skb of TCP above 64 KiB ("BIG TCP") is cut into packets here, no more than
  * so many, if so many frames may be in flight.
@@ -203,7 +208,7 @@ enum u4n_map {
  * struct u4n_tx_frame - a descriptor of the transmit ring
  * @frame: what the ring sees
  * @skb: packet that ends with this frame, or NULL
- * @bytes: its length if the stack's queue accounts for it, else 0
+ * @bytes: its length if the stack's bulk queue accounts for it, else 0
  * @len: length of a BODY frame
  * @map: what is to be unmapped after this frame
  * @map_len: its length
@@ -235,6 +240,8 @@ enum u4n_tx_counter {
 	U4N_TX_CREDITS,
 	U4N_TX_FORCED,
 	U4N_TX_STOPS,
+	U4N_TX_SMALL,
+	U4N_TX_SMALL_STOPS,
 	U4N_TX_TIMER,
 	U4N_TX_LOST_IRQS,
 	U4N_TX_DROP_DOWN,
@@ -271,6 +278,9 @@ enum u4n_tx_counter {
  * @big: skbs above 64 KiB are taken. May be read without the lock.
  * @stop: room that an skb of any size needs
  * @wake: room to go on with after a stop
+ * @horizon: first frame for which there was no room when the bulk queue was stopped
+ * @small: frames that the small queue has sent since then
+ * @small_wake: room to go on with after a stop of the small queue
  * @gen: generation in what we send
  * @seq: next packet
  * @credit: what the peer lets us send
@@ -299,6 +309,9 @@ struct u4n_tx {
 	bool big;
 	int stop;
 	int wake;
+	u32 horizon;
+	u32 small;
+	int small_wake;
 	u16 gen;
 	u32 seq;
 	struct u4n_credit_tx credit;
@@ -604,6 +617,10 @@ void u4n_tx_roce_reap(struct u4n_link *l);
 bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force);
 void u4n_tx_poll(struct u4n_link *l, int budget);
 bool u4n_tx_owes_credit(struct u4n_link *l);
+
+/* queue.c */
+u16 u4n_queue_select(struct net_device *ndev, struct sk_buff *skb,
+		     struct net_device *sb_dev);
 
 /* timer.c */
 void u4n_timer_setup(struct u4n_link *l);
