@@ -18,11 +18,13 @@ struct u4n_link;
  * @tb: the core's ring
  * @posted: frames that the core is to get
  * @done: frames that the core has given
+ * @num_done: their number, transmit ring only
  */
 struct u4n_ring {
 	struct tb_ring *tb;
 	struct list_head posted;
 	struct list_head done;
+	unsigned int num_done;
 };
 #else
 /**
@@ -30,7 +32,7 @@ struct u4n_ring {
  * @tb: the core's ring. It believes that the ring is always empty.
  * @desc: descriptors, the core's memory
  * @doorbell: register for the index of the first descriptor not posted
- * @frames: frame in each descriptor
+ * @frames: frame in each descriptor, receive ring only
  * @mask: number of descriptors, a power of two, less one
  * @head: next descriptor to be posted, free running
  * @tail: next descriptor to be completed, free running
@@ -68,8 +70,10 @@ void u4n_ring_kick_rx(struct u4n_link *l);
 /* ring_batch.c, else they are in ring_direct.h */
 void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame);
 void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame);
-struct ring_frame *u4n_ring_poll_tx(struct u4n_link *l);
+bool u4n_ring_reap_tx(struct u4n_link *l, unsigned int n);
 struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l);
+struct ring_frame *u4n_ring_poll_rx_full(struct u4n_link *l, unsigned int sof,
+					 unsigned int eof);
 bool u4n_ring_rx_ready(const struct u4n_link *l);
 #endif
 

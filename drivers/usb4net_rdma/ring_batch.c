@@ -39,6 +39,7 @@ void u4n_ring_reset(struct u4n_ring *r)
 {
 	INIT_LIST_HEAD(&r->posted);
 	INIT_LIST_HEAD(&r->done);
+	r->num_done = 0;
 }
 
 static void u4n_ring_kick(struct u4n_ring *r)
@@ -47,16 +48,11 @@ static void u4n_ring_kick(struct u4n_ring *r)
 	tb_ring_enqueue_list(r->tb, &r->posted);
 }
 
-static struct ring_frame *u4n_ring_poll(struct u4n_ring *r)
+static struct ring_frame *u4n_ring_next(struct u4n_ring *r)
 {
-	struct ring_frame *frame;
-
-	if (list_empty(&r->done) &&
-	    !tb_ring_poll_list(r->tb, &r->done, U4N_RING_BATCH_MAX))
-		return NULL;
-	frame = list_first_entry(&r->done, struct ring_frame, list);
-	list_del(&frame->list);
-	return frame;
+	if (list_empty(&r->done))
+		tb_ring_poll_list(r->tb, &r->done, U4N_RING_BATCH_MAX);
+	return list_first_entry_or_null(&r->done, struct ring_frame, list);
 }
 
 /**
@@ -102,14 +98,28 @@ void u4n_ring_kick_rx(struct u4n_link *l)
 }
 
 /**
- * u4n_ring_poll_tx - take the oldest frame if it has been sent
+ * u4n_ring_reap_tx - take the oldest frames if all of them have been sent
  * @l: the link
+ * @n: their number, so many must be in the ring
  *
- * Return: the frame or NULL.
+ * Return: true if they are the driver's again.
  */
-struct ring_frame *u4n_ring_poll_tx(struct u4n_link *l)
+bool u4n_ring_reap_tx(struct u4n_link *l, unsigned int n)
 {
-	return u4n_ring_poll(&l->tx.ring);
+	struct u4n_ring *r = &l->tx.ring;
+
+	while (r->num_done < n) {
+		unsigned int got = tb_ring_poll_list(r->tb, &r->done,
+						     U4N_RING_BATCH_MAX);
+
+		if (!got)
+			return false;
+		r->num_done += got;
+	}
+	r->num_done -= n;
+	while (n--)
+		list_del(r->done.next);
+	return true;
 }
 
 /**
@@ -120,7 +130,32 @@ struct ring_frame *u4n_ring_poll_tx(struct u4n_link *l)
  */
 struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l)
 {
-	return u4n_ring_poll(&l->rx.ring);
+	struct ring_frame *frame = u4n_ring_next(&l->rx.ring);
+
+	if (frame)
+		list_del(&frame->list);
+	return frame;
+}
+
+/**
+ * u4n_ring_poll_rx_full - take the next received frame if there is nothing special
+ *	about it
+ * @l: the link
+ * @sof: start tag it is to have
+ * @eof: end tag it is to have
+ *
+ * Return: the frame if it has 4096 bytes and is intact, else NULL.
+ */
+struct ring_frame *u4n_ring_poll_rx_full(struct u4n_link *l, unsigned int sof,
+					 unsigned int eof)
+{
+	struct ring_frame *frame = u4n_ring_next(&l->rx.ring);
+
+	if (!frame || frame->size || frame->sof != sof || frame->eof != eof ||
+	    frame->flags & (RING_DESC_CRC_ERROR | RING_DESC_BUFFER_OVERRUN))
+		return NULL;
+	list_del(&frame->list);
+	return frame;
 }
 
 /**

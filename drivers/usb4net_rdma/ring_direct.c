@@ -38,9 +38,11 @@ int u4n_ring_init(struct u4n_ring *r, struct tb_ring *tb)
 
 	if (WARN_ON_ONCE(!is_power_of_2(size)))
 		return -EINVAL;
-	r->frames = kvcalloc(size, sizeof(*r->frames), GFP_KERNEL);
-	if (!r->frames)
-		return -ENOMEM;
+	if (!tb->is_tx) {
+		r->frames = kvcalloc(size, sizeof(*r->frames), GFP_KERNEL);
+		if (!r->frames)
+			return -ENOMEM;
+	}
 	r->desc = (struct u4n_desc *)tb->descriptors;
 	r->doorbell = tb->nhi->iobase + (tb->is_tx ? U4N_REG_TX(tb->hop) :
 					 U4N_REG_RX(tb->hop));

@@ -24,6 +24,12 @@ struct u4n_desc {
 #define U4N_DESC_SOF	GENMASK(19, 16)
 #define U4N_DESC_FLAGS	GENMASK(31, 20)		/* enum ring_desc_flags */
 
+/* Of a received frame: everything but the flags that say nothing about it */
+#define U4N_DESC_RX	(U4N_DESC_LEN | U4N_DESC_EOF | U4N_DESC_SOF | \
+			 FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_COMPLETED | \
+				    RING_DESC_CRC_ERROR | \
+				    RING_DESC_BUFFER_OVERRUN))
+
 static_assert(sizeof(struct u4n_desc) == 16);
 
 static inline void u4n_ring_post(struct u4n_ring *r, struct ring_frame *frame,
@@ -32,7 +38,6 @@ static inline void u4n_ring_post(struct u4n_ring *r, struct ring_frame *frame,
 	u32 head = r->head;
 	struct u4n_desc *desc = &r->desc[head & r->mask];
 
-	r->frames[head & r->mask] = frame;
 	desc->addr = cpu_to_le64(frame->buffer_phy);
 	desc->time = 0;
 	/* the hardware may look ahead: nothing is valid before the flag is */
@@ -90,22 +95,33 @@ static inline void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame
  */
 static inline void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame)
 {
-	u4n_ring_post(&l->rx.ring, frame,
+	struct u4n_ring *r = &l->rx.ring;
+
+	r->frames[r->head & r->mask] = frame;
+	u4n_ring_post(r, frame,
 		      FIELD_PREP(U4N_DESC_FLAGS,
 				 RING_DESC_POSTED | RING_DESC_INTERRUPT));
 }
 
 /**
- * u4n_ring_poll_tx - take the oldest frame if it has been sent
+ * u4n_ring_reap_tx - take the oldest frames if all of them have been sent
  * @l: the link
+ * @n: their number, so many must be in the ring
  *
- * Return: the frame or NULL.
+ * Frames are sent in order, so the last one tells.
+ *
+ * Return: true if they are the driver's again.
  */
-static inline struct ring_frame *u4n_ring_poll_tx(struct u4n_link *l)
+static inline bool u4n_ring_reap_tx(struct u4n_link *l, unsigned int n)
 {
 	struct u4n_ring *r = &l->tx.ring;
+	u32 tail = r->tail + n;
+	u32 info = le32_to_cpu(READ_ONCE(r->desc[(tail - 1) & r->mask].info));
 
-	return u4n_ring_completed(r) ? u4n_ring_take(r) : NULL;
+	if (!(info & FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_COMPLETED)))
+		return false;
+	WRITE_ONCE(r->tail, tail);
+	return true;
 }
 
 /**
@@ -128,6 +144,29 @@ static inline struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l)
 	frame->sof = FIELD_GET(U4N_DESC_SOF, info);
 	frame->flags = FIELD_GET(U4N_DESC_FLAGS, info);
 	return frame;
+}
+
+/**
+ * u4n_ring_poll_rx_full - take the next received frame if there is nothing special
+ *	about it
+ * @l: the link
+ * @sof: start tag it is to have
+ * @eof: end tag it is to have
+ *
+ * What the frame itself says is not set.
+ *
+ * Return: the frame if it has 4096 bytes and is intact, else NULL.
+ */
+static inline struct ring_frame *
+u4n_ring_poll_rx_full(struct u4n_link *l, unsigned int sof, unsigned int eof)
+{
+	struct u4n_ring *r = &l->rx.ring;
+
+	if ((u4n_ring_completed(r) & U4N_DESC_RX) !=
+	    (FIELD_PREP(U4N_DESC_EOF, eof) | FIELD_PREP(U4N_DESC_SOF, sof) |
+	     FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_COMPLETED)))
+		return NULL;
+	return u4n_ring_take(r);
 }
 
 /**

@@ -180,6 +180,73 @@ static bool u4n_rx_attach(struct u4n_link *l, struct sk_buff *skb,
 	return true;
 }
 
+/* Make a piece of memory part of the packet, which was @n buffers of the ring */
+static void u4n_rx_add(struct sk_buff *skb, const struct u4n_rx_buf *buf,
+		       unsigned int n)
+{
+	int frags = skb_shinfo(skb)->nr_frags;
+	unsigned int size = n * U4N_FRAME_SIZE;
+
+	page_pool_dma_sync_for_cpu(buf->pool, buf->page, buf->offset, size);
+	if (skb_can_coalesce(skb, frags, buf->page, buf->offset)) {
+		skb_coalesce_rx_frag(skb, frags - 1, size, size);
+	} else {
+		skb_add_rx_frag(skb, frags, buf->page, buf->offset, size, size);
+		skb_mark_for_recycle(skb);
+		n--;
+	}
+	/* one reference is enough for a fragment */
+	if (n)
+		page_pool_unref_page(buf->page, n);
+}
+
+/*
+ * The usual case of u4n_rx_body(): full frames, but not the last one, in buffers
+ * that are neighbours. Takes as many as there are.
+ */
+static unsigned int u4n_rx_bodies(struct u4n_link *l)
+{
+	struct u4n_rx_buf *fresh = &l->rx.fresh;
+	unsigned int frames = 0, n = 0, max;
+	struct u4n_rx_frame *rf;
+	struct ring_frame *frame;
+	struct u4n_rx_buf run;
+
+	/* those that are left must have a byte at least, see u4n_body_check() */
+	max = min(l->rx.bodies - 1,
+		  (l->rx.left - l->rx.bodies) / (U4N_FRAME_SIZE - 1));
+	for (; frames < max; frames++) {
+		if (fresh->offset >= l->rx.fresh_end &&
+		    !u4n_rx_refill(l, U4N_RX_GFP))
+			break;
+		frame = u4n_ring_poll_rx_full(l, U4N_PDF_SOF, U4N_PDF_BODY_MORE);
+		if (!frame)
+			break;
+		rf = container_of(frame, struct u4n_rx_frame, frame);
+		if (n && (rf->buf.page != run.page ||
+			  rf->buf.offset != run.offset + n * U4N_FRAME_SIZE)) {
+			u4n_rx_add(l->rx.skb, &run, n);
+			n = 0;
+		}
+		if (!n++)
+			run = rf->buf;
+		/* there is one */
+		u4n_rx_replace(l, rf, U4N_RX_GFP);
+		u4n_ring_post_rx(l, frame);
+	}
+	if (!frames)
+		return 0;
+
+	u4n_rx_add(l->rx.skb, &run, n);
+	l->rx.bodies -= frames;
+	l->rx.left -= frames * U4N_FRAME_SIZE;
+	l->rx.credit.seen += frames;
+	l->rx.posted += frames;
+	if (l->rx.posted >= l->rx.batch)
+		u4n_rx_kick(l);
+	return frames;
+}
+
 static enum u4n_drop u4n_rx_deliver(struct u4n_link *l, struct sk_buff *skb)
 {
 	enum u4n_drop why;
@@ -338,6 +405,8 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 	u32 seen;
 
 	while (done < budget) {
+		if (l->rx.bodies > 1 && !trace_u4n_rx_frame_enabled())
+			frames += u4n_rx_bodies(l);
 		frame = u4n_ring_poll_rx(l);
 		if (!frame)
 			break;

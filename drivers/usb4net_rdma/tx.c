@@ -63,16 +63,31 @@ static bool u4n_tx_fits(const struct u4n_link *l, const struct u4n_tx_plan *plan
 	return u4n_tx_room(l) >= (int)(1 + plan->bodies) + reserve;
 }
 
-/* Forget the frame at the tail. Its skb, if any, goes to @done. */
-static unsigned int u4n_tx_complete(struct u4n_link *l,
+/* Number of frames of the packet at the tail */
+static unsigned int u4n_tx_frames(const struct u4n_link *l)
+{
+	return l->tx.frames[l->tx.tail & (l->tx.size - 1)].frames;
+}
+
+/*
+ * Forget the packet at the tail. The skb that it is the end of, if any, goes to
+ * @done.
+ */
+static unsigned int u4n_tx_complete(struct u4n_link *l, unsigned int frames,
 				    struct sk_buff_head *done)
 {
-	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.tail++);
-	unsigned int bytes = tf->bytes;
+	struct u4n_tx_frame *tf;
+	unsigned int bytes;
 
-	trace_u4n_tx_frame_done(l->ndev, true, tf - l->tx.frames, &tf->frame,
-				U4N_DROP_NONE);
-	u4n_tx_unmap(l, tf);
+	do {
+		tf = u4n_tx_frame(l, l->tx.tail++);
+		trace_u4n_tx_frame_done(l->ndev, true, tf - l->tx.frames,
+					&tf->frame, U4N_DROP_NONE);
+		if (tf->map != U4N_MAP_NONE)
+			u4n_tx_unmap(l, tf);
+	} while (--frames);
+
+	bytes = tf->bytes;
 	if (tf->skb) {
 		__skb_queue_tail(done, tf->skb);
 		l->tx.skbs--;
@@ -86,8 +101,11 @@ static void u4n_tx_reap(struct u4n_link *l, struct sk_buff_head *done)
 {
 	unsigned int packets = 0, bytes = 0, n;
 
-	while (l->tx.tail != l->tx.head && u4n_ring_poll_tx(l)) {
-		n = u4n_tx_complete(l, done);
+	while (l->tx.tail != l->tx.head) {
+		n = u4n_tx_frames(l);
+		if (!u4n_ring_reap_tx(l, n))
+			break;
+		n = u4n_tx_complete(l, n, done);
 		bytes += n;
 		packets += !!n;
 	}
@@ -154,17 +172,16 @@ static void u4n_tx_maybe_stop(struct u4n_link *l, struct sk_buff_head *done)
 }
 
 /* Next frame of the ring, from here to the peer */
-static void u4n_tx_post(struct u4n_link *l, enum u4n_pdf pdf, unsigned int size)
+static void u4n_tx_post(struct u4n_link *l, struct u4n_tx_frame *tf,
+			enum u4n_pdf pdf, unsigned int size)
 {
-	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head++);
-
-	tf->frame.sof = U4N_PDF_SOF;
-	tf->frame.eof = pdf;
+	/* all of them, which is one word */
 	tf->frame.size = size & (U4N_FRAME_SIZE - 1);	/* 0 means 4096 */
+	tf->frame.flags = 0;
+	tf->frame.eof = pdf;
+	tf->frame.sof = U4N_PDF_SOF;
 	trace_u4n_tx_frame(l->ndev, true, tf - l->tx.frames, &tf->frame,
 			   U4N_DROP_NONE);
-	l->tx.credit.sent++;
-	l->tx.kick_due = true;
 	u4n_ring_post_tx(l, &tf->frame);
 }
 
@@ -184,16 +201,24 @@ static void u4n_tx_kick_soon(struct u4n_link *l)
 		u4n_tx_kick(l);
 }
 
-/* Post a frame whose contents are in the slot */
-static void u4n_tx_post_slot(struct u4n_link *l, enum u4n_pdf pdf,
-			     unsigned int size)
+/* Post a HEAD or CONTROL frame, with what is in the slot, and @bodies BODY frames */
+static void u4n_tx_post_all(struct u4n_link *l, enum u4n_pdf pdf,
+			    unsigned int size, unsigned int bodies)
 {
-	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head);
+	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head++);
 
 	tf->frame.buffer_phy = tf->slot_dma;
+	tf->frames = 1 + bodies;
+	l->tx.credit.sent += 1 + bodies;
+	l->tx.kick_due = true;
 	dma_sync_single_for_device(u4n_ring_dma_dev(l), tf->slot_dma, size,
 				   DMA_TO_DEVICE);
-	u4n_tx_post(l, pdf, size);
+	u4n_tx_post(l, tf, pdf, size);
+	while (bodies) {
+		tf = u4n_tx_frame(l, l->tx.head++);
+		u4n_tx_post(l, tf, --bodies ? U4N_PDF_BODY_MORE :
+					      U4N_PDF_BODY_LAST, tf->len);
+	}
 }
 
 /* The skb is done with when this frame has been sent */
@@ -230,7 +255,6 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 		.meta = plan->meta,
 	};
 	bool more = plan->end < skb->len;
-	unsigned int i;
 	int ret;
 
 	if (type == U4N_HEAD_ROCE)
@@ -283,11 +307,8 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	}
 	u64_stats_update_end(&l->tx.syncp);
 
-	u4n_tx_post_slot(l, plan->bodies ? U4N_PDF_HEAD_MORE : U4N_PDF_HEAD_LAST,
-			 U4N_HEAD_SIZE + plan->inl);
-	for (i = 1; i <= plan->bodies; i++)
-		u4n_tx_post(l, i < plan->bodies ? U4N_PDF_BODY_MORE :
-			    U4N_PDF_BODY_LAST, u4n_tx_frame(l, l->tx.head)->len);
+	u4n_tx_post_all(l, plan->bodies ? U4N_PDF_HEAD_MORE : U4N_PDF_HEAD_LAST,
+			U4N_HEAD_SIZE + plan->inl, plan->bodies);
 
 	/* TCP may hold the next packet back until this one is done with */
 	if (!plan->bodies)
@@ -609,7 +630,7 @@ bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force)
 	ctl->limit = u4n_credit_rx_limit(&l->rx.credit);
 	size = u4n_ctl_build(u4n_tx_frame(l, l->tx.head)->slot, ctl);
 	WRITE_ONCE(l->tx.told, ctl->limit);
-	u4n_tx_post_slot(l, U4N_PDF_CONTROL, size);
+	u4n_tx_post_all(l, U4N_PDF_CONTROL, size, 0);
 	u4n_tx_kick(l);
 
 	u4n_tx_count(l, U4N_TX_FRAMES, 1);
@@ -733,7 +754,7 @@ void u4n_tx_flush(struct u4n_link *l)
 	__skb_queue_head_init(&done);
 	spin_lock_bh(&l->tx.lock);
 	while (l->tx.tail != l->tx.head)
-		u4n_tx_complete(l, &done);
+		u4n_tx_complete(l, u4n_tx_frames(l), &done);
 	netdev_reset_queue(l->ndev);
 	l->tx.head = 0;
 	l->tx.tail = 0;

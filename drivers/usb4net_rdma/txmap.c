@@ -224,7 +224,6 @@ static int u4n_tx_map_piece(struct u4n_link *l, struct u4n_tx_walk *w,
 		tf = u4n_tx_frame(l, (*next)++);
 		tf->frame.buffer_phy = dma + done;
 		tf->len = n;
-		tf->map = U4N_MAP_NONE;
 	}
 	/* frames are completed in order */
 	tf->map = w->frag ? U4N_MAP_PAGE : U4N_MAP_SINGLE;

@@ -210,6 +210,7 @@ enum u4n_map {
  * @skb: packet that ends with this frame, or NULL
  * @bytes: its length if the stack's bulk queue accounts for it, else 0
  * @len: length of a BODY frame
+ * @frames: number of frames that this one begins a packet of, or 1: CONTROL
  * @map: what is to be unmapped after this frame
  * @map_len: its length
  * @map_dma: its address
@@ -222,6 +223,7 @@ struct u4n_tx_frame {
 	struct sk_buff *skb;
 	u32 bytes;
 	u16 len;
+	u8 frames;
 	enum u4n_map map;
 	u32 map_len;
 	dma_addr_t map_dma;
