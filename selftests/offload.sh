@@ -693,6 +693,20 @@ big()
 	[ $n -gt 0 ] || fail "none was above 64 KiB"
 }
 
+# A little above 64 KiB fits one packet of the link, and is not cut.
+above_whole()
+{
+	local bytes=6000017 sizes=1300 before
+
+	on_a ip link set "$A_DEV" mtu 1500 && on_b ip link set "$B_DEV" mtu 1500 &&
+		features b "gro on" && big_sizes 69000 || return
+	before=$(counter a tx_big)
+	captures_begin && flow a "$B_IP" "$B_IP6" &&
+		flow a 10.0.5.2 fd00:5::2 && captures_end || return
+	verify c tcp4 tcp6 && goes a 65601 69646 tcp4 tcp6 || return
+	[ "$(counter a tx_big)" = "$before" ] || fail "some were cut"
+}
+
 bigs()
 {
 	all_features_on
@@ -701,13 +715,14 @@ bigs()
 	check "above 64 KiB, MTU 65520, no GRO" big 65520 off
 	check "above 64 KiB, MTU 9000" big 9000
 	check "above 64 KiB, MTU 1500" big 1500
+	check "a little above 64 KiB in one packet" above_whole
 	check "up to 64 KiB again" big_sizes 65536
 }
 
 ktap_print_header
 tunnels > /tmp/tunnels
 ktap_set_plan $((3 + 2 + 8 * $(combinations | wc -l) + 2 + 3 + 6 +
-	5 * $(wc -l < /tmp/tunnels) + 4 + 6 + 1))
+	5 * $(wc -l < /tmp/tunnels) + 4 + 7 + 1))
 export LINK_MTU=1500
 run_step "the link comes up" link_up
 run_step "the first ping" losses_start

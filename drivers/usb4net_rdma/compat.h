@@ -71,8 +71,10 @@ struct u4n_vnet_hdr {
 	u16 inner_nh;
 };
 
+/* U4N_HAVE_BIG: IPv4 and IPv6 take TCP packets above 64 KiB without a length */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
 #define U4N_HAVE_TUNNEL	0
+#define U4N_HAVE_BIG	0
 
 static inline int u4n_vnet_from_skb(const struct sk_buff *skb,
 				    struct u4n_vnet_hdr *vh, bool tunnel)
@@ -89,6 +91,7 @@ static inline int u4n_vnet_to_skb(struct sk_buff *skb,
 }
 #else
 #define U4N_HAVE_TUNNEL	1
+#define U4N_HAVE_BIG	1
 
 static inline int u4n_vnet_from_skb(const struct sk_buff *skb,
 				    struct u4n_vnet_hdr *vh, bool tunnel)

@@ -180,6 +180,17 @@ static enum u4n_drop u4n_meta_check(const struct u4n_head *head, u32 caps)
 	return u4n_meta_check_tunnel(head);
 }
 
+/* IP has no words for a length above 64 KiB, but that of TCP may be left out */
+static unsigned int u4n_head_max_len(const struct u4n_head *head, u32 caps)
+{
+	u8 type = head->meta.gso_type & ~U4N_GSO_ECN;
+
+	if (caps & U4N_CAP_BIG && head->type == U4N_HEAD_ETH &&
+	    (type == U4N_GSO_TCPV4 || type == U4N_GSO_TCPV6))
+		return U4N_MAX_BIG_PACKET;
+	return U4N_MAX_PACKET;
+}
+
 /**
  * u4n_head_parse - check a HEAD frame and read its link header
  * @buf: the frame
@@ -230,7 +241,7 @@ enum u4n_drop u4n_head_parse(const void *buf, unsigned int size,
 		return U4N_DROP_FLAGS;
 
 	if (head->inl < ETH_HLEN || head->inl != size - sizeof(*wire) ||
-	    head->len < head->inl || head->len > U4N_MAX_PACKET)
+	    head->len < head->inl || head->len > u4n_head_max_len(head, caps))
 		return U4N_DROP_LENGTH;
 	rest = head->len - head->inl;
 

@@ -31,11 +31,14 @@
 #define U4N_CAP_TUNNEL		BIT(3)	/* and that within UDP tunnels */
 #define U4N_CAP_NO_ICRC		BIT(4)	/* ROCE packets without ICRC */
 #define U4N_CAP_MULTI_PSN	BIT(5)	/* and with several PSNs */
-#define U4N_CAP_META		(U4N_CAP_CSUM | U4N_CAP_GSO | U4N_CAP_TUNNEL)
+#define U4N_CAP_BIG		BIT(6)	/* TCP packets above U4N_MAX_PACKET */
+#define U4N_CAP_META		(U4N_CAP_CSUM | U4N_CAP_GSO | \
+				 U4N_CAP_TUNNEL | U4N_CAP_BIG)
 
 #define U4N_FRAME_SIZE		4096U
 #define U4N_MAX_BODIES		17U	/* BODY frames of one packet */
 #define U4N_MAX_PACKET		65600U	/* with its link-layer header */
+#define U4N_MAX_BIG_PACKET	(U4N_MAX_BODIES * U4N_FRAME_SIZE)
 #define U4N_MAX_MTU		65520U
 #define U4N_MIN_WINDOW		63U	/* frames a receiver has posted, least */
 #define U4N_MAX_WINDOW		16383U

@@ -353,7 +353,7 @@ static int u4n_tx_stack(struct u4n_link *l, struct sk_buff *skb,
 	struct u4n_tx_plan plan;
 	int ret;
 
-	if (unlikely(skb->len > U4N_MAX_PACKET))
+	if (unlikely(skb->len > u4n_tx_max_packet(l)))
 		return u4n_tx_big(l, skb, done);
 	ret = u4n_tx_prepare(l, skb, U4N_HEAD_ETH, &plan);
 	if (ret)

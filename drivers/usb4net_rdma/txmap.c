@@ -93,7 +93,9 @@ int u4n_tx_prepare(struct u4n_link *l, struct sk_buff *skb, u8 type,
 {
 	struct u4n_meta *m = &plan->meta;
 
-	if (skb->len < ETH_HLEN || skb->len > U4N_MAX_PACKET) {
+	if (skb->len < ETH_HLEN ||
+	    skb->len > (skb_is_gso(skb) ? u4n_tx_max_packet(l) :
+					  U4N_MAX_PACKET)) {
 		u4n_tx_count(l, U4N_TX_DROP_SIZE, 1);
 		return -EMSGSIZE;
 	}

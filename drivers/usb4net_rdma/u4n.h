@@ -194,7 +194,8 @@ struct u4n_hs {
 
 #define U4N_CAPS	(U4N_CAP_ROCE | U4N_CAP_CSUM | U4N_CAP_GSO | \
 			 U4N_CAP_NO_ICRC | U4N_CAP_MULTI_PSN | \
-			 (U4N_HAVE_TUNNEL ? U4N_CAP_TUNNEL : 0))
+			 (U4N_HAVE_TUNNEL ? U4N_CAP_TUNNEL : 0) | \
+			 (U4N_HAVE_BIG ? U4N_CAP_BIG : 0))
 
 /* Memory that ends with a frame that has been sent */
 enum u4n_map {
@@ -721,6 +722,13 @@ void u4n_roce_set_flags(struct u4n_link *l, u32 flags);
 static inline struct u4n_tx_frame *u4n_tx_frame(struct u4n_link *l, u32 index)
 {
 	return &l->tx.frames[index & (l->tx.size - 1)];
+}
+
+/* The largest packet that the peer takes */
+static inline unsigned int u4n_tx_max_packet(const struct u4n_link *l)
+{
+	return READ_ONCE(l->tx.caps) & U4N_CAP_BIG ? U4N_MAX_BIG_PACKET :
+						     U4N_MAX_PACKET;
 }
 
 /* Adapter of our router that the cable is at */
