@@ -17,7 +17,7 @@ import data
 SIZE = r"[1-9]\d*"
 NAME = re.compile(
     rf"(send|write|read)_(lat|stream)/{SIZE}|qps/{SIZE}|tcp_stream(/{SIZE})?"
-    rf"|(tcp|udp)_rr/{SIZE}|ping"
+    rf"|(tcp|udp)_rr/{SIZE}|ping(_default)?"
 )
 STREAMS = ["65536", "1048576"]
 RDMA = (
@@ -27,7 +27,7 @@ RDMA = (
     + [f"qps/{n}" for n in (1, 16, 256)]
 )
 SOCKETS = ["tcp_stream", "tcp_stream/4", "tcp_stream/16", "tcp_rr/1", "tcp_rr/65536"]
-SOCKETS += ["udp_rr/1", "udp_rr/65000", "ping"]
+SOCKETS += ["udp_rr/1", "udp_rr/65000", "ping", "ping_default"]
 RAW = ["send_lat/2", "send_lat/64", "send_lat/4096", "send_stream/65536"]
 COUNTED = ["insn_per_msg", "mmio_reads", "mmio_writes", "msis", "frames"]
 COUNTED += ["ctx_switches", "work_items"]

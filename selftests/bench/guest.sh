@@ -98,7 +98,8 @@ sets()
 			tcp_rr/65536 100
 			udp_rr/1 1000
 			udp_rr/65000 100
-			ping 1000'
+			ping 1000
+			ping_default 1000'
 		;;
 	raw)
 		echo 'send_lat/2 2000
@@ -227,18 +228,19 @@ stack_up()
 
 # --- the measurements -------------------------------------------------------
 
-# Who wakes up waits until the other one is done, at most for its slice of time.
-# Otherwise work that hands messages to other work on one processor is in step
-# with it or is not, by chance, for a whole run, and the cost of a message in a
-# stream may differ by two thirds.
+# calm NO_WAKEUP_PREEMPTION: who wakes up waits until the other one is done, at
+# most for its slice of time. Otherwise work that hands messages to other work on
+# one processor is in step with it or is not, by chance, for a whole run, and the
+# cost of a message in a stream may differ by two thirds.
+# calm WAKEUP_PREEMPTION: the kernel's default.
 calm()
 {
 	local features=/sys/kernel/debug/sched/features
 
 	mountpoint -q /sys/kernel/debug ||
 		mount -t debugfs debugfs /sys/kernel/debug
-	echo NO_WAKEUP_PREEMPTION > $features
-	grep -qw NO_WAKEUP_PREEMPTION $features
+	echo "$1" > $features
+	grep -qw "$1" $features
 }
 
 one_run()
@@ -262,9 +264,11 @@ workload()
 	local trace=()
 
 	[ -n "$profile" ] || [ "$BED" != qemu ] || trace=(-T)
+	[[ $1 != *_default ]] || calm WAKEUP_PREEMPTION || return
 	for _ in $(seq "$runs"); do
 		one_run "$1" "$2" "${trace[@]}" || return
 	done
+	calm NO_WAKEUP_PREEMPTION
 }
 
 header()
@@ -312,7 +316,8 @@ else
 fi
 mountpoint -q /sys/kernel/tracing ||
 	mount -t tracefs tracefs /sys/kernel/tracing
-calm || ktap_exit_fail_msg "the scheduler has no such feature"
+calm NO_WAKEUP_PREEMPTION ||
+	ktap_exit_fail_msg "the scheduler has no such feature"
 export BENCH_STATS="/usb4net/bin/usb4emu-ctl -s $EMU_CTL stats"
 header
 if [ "$stack" != raw ]; then
