@@ -63,7 +63,7 @@ static void session_deliver(struct session *s)
 	const struct u4n_meta *m = &s->meta;
 	u8 *headers;
 
-	fuzz_check(s->got == s->len && s->len >= ETH_HLEN && s->len <= U4N_MAX_PACKET);
+	fuzz_check(s->got == s->len && s->len >= ETH_HLEN && s->len <= U4N_MAX_BIG_PACKET);
 	if (s->type == U4N_HEAD_ROCE)
 		fuzz_check(m->npsn <= U4N_MAX_NPSN && m->npsn != 1 && !m->gso_type);
 	if (s->type == U4N_HEAD_ETH && m->flags & U4N_META_NEEDS_CSUM)
