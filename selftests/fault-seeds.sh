@@ -10,8 +10,8 @@
 # beds: uml qemu
 # topology: netns
 # timeout: 600
-# runs: uml:smoke
-# runs-long: uml
+# runs: none
+# runs-long: uml:smoke uml
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
