@@ -2,13 +2,13 @@
 #
 # make help tells what there is.
 
-KDIR ?= /lib/modules/$(shell uname -r)/build
-
-.PHONY: all modules modules_install rxe thunderbolt toolbox demo test test-long check \
+.PHONY: all thunderbolt toolbox demo test test-long check \
 	patches-check uml upstream upstream-check htmldocs \
 	clean distclean help
 
-all: modules
+all:
+
+include scripts/install.mk
 
 help:
 	@echo 'On any x86-64 machine, as root (no USB4 hardware needed):'
@@ -28,25 +28,14 @@ help:
 	@echo '  toolbox      only what all of these need, cached outside the clone'
 	@echo
 	@echo 'For real hardware:'
-	@echo '  modules      (default) the drivers for the kernel in KDIR='
-	@echo '  modules_install'
-	@echo '  rxe          the patched rdma_rxe; KSRC= names the kernel source'
+	@echo '  all          (default) the modules for the running kernel, or KVER=;'
+	@echo '               the patched rdma_rxe if its source is there, or KSRC='
+	@echo '  modules, rxe without it, and only with it'
+	@echo '  install      modules beside the stock ones, the usb4net command, units'
+	@echo '  uninstall'
 	@echo '  thunderbolt  thunderbolt with patches, and the driver for it; optional'
 	@echo
 	@echo '  clean        remove what was built, keep the toolbox'
-
-# Not beside the sources: the test beds build from the same ones.
-modules:
-	$(MAKE) -C $(KDIR) M=$(CURDIR) MO=$(CURDIR)/build/modules $@
-	@echo 'modules are below build/modules/drivers/'
-
-modules_install:
-	$(MAKE) -C $(KDIR) M=$(CURDIR) MO=$(CURDIR)/build/modules $@
-
-rxe:
-	@[ -n "$(KSRC)" ] || { echo 'KSRC= must name the kernel source of KDIR'; exit 1; }
-	KDIR=$(KDIR) KSRC=$(KSRC) scripts/build-modules qemu
-	@echo 'modules are in build/qemu/'
 
 thunderbolt:
 	@[ -n "$(KSRC)" ] || { echo 'KSRC= must name the kernel source of KDIR'; exit 1; }

@@ -104,7 +104,7 @@ static_assert(ARRAY_SIZE(u4n_end_names) == U4N_NUM_WHYS);
 static const char * const u4n_link_names[] = {
 	"sessions", "mtu", "peer_mtu", "tx_credits", "tx_ring_used",
 	"tx_window",	"roce_tx_waiting", "rx_usecs_now",
-	"requests_ignored", "setups_delayed", "gids_ignored",
+	"requests_ignored", "setups_delayed", "gids_ignored", "roce_peer_gids",
 };
 
 #define U4N_NUM_STATS	(ARRAY_SIZE(u4n_tx_names) + ARRAY_SIZE(u4n_rx_names) + \
@@ -199,6 +199,7 @@ static void u4n_ethtool_get_stats(struct net_device *ndev,
 	*data++ = READ_ONCE(l->requests.refused);
 	*data++ = READ_ONCE(l->hs.setups.refused);
 	*data++ = READ_ONCE(l->roce.taken.refused);
+	*data++ = u4n_roce_remote_count(l);
 	u4n_ethtool_pool_stats(l, data);
 }
 

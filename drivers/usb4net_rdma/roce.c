@@ -309,6 +309,24 @@ u32 u4n_roce_remote_version(struct u4n_link *l)
 }
 
 /**
+ * u4n_roce_remote_count - number of GIDs that the peer takes bypassed packets for
+ * @l: the link
+ *
+ * Return: the number, 0 if it wants none.
+ */
+unsigned int u4n_roce_remote_count(struct u4n_link *l)
+{
+	const struct u4n_gids *gids;
+	unsigned int count;
+
+	rcu_read_lock();
+	gids = rcu_dereference(l->roce.remote);
+	count = gids ? gids->count : 0;
+	rcu_read_unlock();
+	return count;
+}
+
+/**
  * u4n_roce_rcv_gids_ack - the peer has our GIDs
  * @l: the link
  * @version: version of the list

@@ -711,6 +711,7 @@ void u4n_roce_reset(struct u4n_link *l);
 bool u4n_roce_send_gids(struct u4n_link *l);
 void u4n_roce_rcv_gids(struct u4n_link *l, const struct u4n_ctl *ctl);
 void u4n_roce_rcv_gids_ack(struct u4n_link *l, u32 version);
+unsigned int u4n_roce_remote_count(struct u4n_link *l);
 u32 u4n_roce_remote_version(struct u4n_link *l);
 void u4n_roce_rcv(struct u4n_link *l, struct sk_buff *skb,
 		  const struct u4n_meta *m);
