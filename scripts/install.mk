@@ -10,7 +10,8 @@ BINDIR := $(PREFIX)/bin
 # In front of the kernel's own modules, which stay where they are
 MODDIR := $(DESTDIR)/lib/modules/$(KVER)/updates/usb4net-rdma
 
-export KDIR KSRC
+# The beds have kernels of their own
+all modules rxe: export KDIR := $(KDIR)
 
 .PHONY: modules rxe install install-modules install-tools uninstall
 

@@ -165,7 +165,7 @@ exclusive_end()
 }
 
 ktap_print_header
-ktap_set_plan 18
+ktap_set_plan 17
 check "netns exclusive: the device is where its netdev is" exclusive_link
 need "netns shared" exclusive_end
 run_step "veth" veth_up
@@ -180,7 +180,6 @@ check "nor does RNR" provoke rnr
 check "an address goes and comes back" provoke gid
 check "duplicates of a READ stay within its range" provoke duplicate
 check "a flood of packets is not kept" flooded
-check "a FLUSH is not taken for a READ" provoke confused
 check "ODP" verbs_check b -O -s 1,9,4095,4097,65537
 check "datagrams for an address that is no GID" survives_strangers
 check "no socket is left behind" no_socket_left

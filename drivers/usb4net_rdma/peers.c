@@ -75,8 +75,8 @@ static void u4n_peers_check(struct work_struct *work)
 		seen->reported = true;
 		if (!device_for_each_child(seen->dev, NULL, u4n_peers_is_ours))
 			dev_info_ratelimited(seen->dev,
-				 "usb4net_rdma: host does not offer the service %s\n",
-				 U4N_SERVICE_KEY);
+					     "usb4net_rdma: host does not offer the service %s\n",
+					     U4N_SERVICE_KEY);
 	}
 	mutex_unlock(&u4n_peers_lock);
 }
