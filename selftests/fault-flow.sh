@@ -11,8 +11,7 @@
 # beds: uml qemu
 # topology: netns
 # timeout: 400
-# runs: none
-# runs-long: uml uml:smoke:tb=patched
+# runs: uml uml:smoke:tb=patched
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -89,17 +89,17 @@ plain()
 		steps_are host 0 100 submit 0 100 away 0 100 receive 0 100
 }
 
-# delayed ROUTER: what it sends is 0.5 ms late, and B's message is behind its
+# delayed ROUTER: what it sends is 3 ms late, and B's message is behind its
 # acknowledgement of A's
 delayed()
 {
 	local rc=0
 
-	emu fault delay router "$1" us 500 || return
+	emu fault delay router "$1" us 3000 || return
 	traced && rounds_counted || rc=1
 	emu fault off
 	[ $rc -eq 0 ] && steps_are host 0 100 submit 0 100 receive 0 100 \
-		away 500 1600 "round trip" 500 1600
+		away 3000 9100 "round trip" 3000 9100
 }
 
 # 2 ms between two interrupts of A's, of which most come sooner as NAPI polls, are
