@@ -30,6 +30,7 @@
 	((int)(2 * (packets) * U4N_MAX_FRAMES + U4N_RESERVE))
 
 #define U4N_TX_WAKE_SMALL	4	/* the same for the small queue */
+#define U4N_SMALL_SHARE		4	/* see u4n_tx_small_room() */
 
 static_assert(U4N_TX_WAKE(1) <= U4N_STALL_WINDOW);
 
@@ -123,19 +124,19 @@ static void u4n_tx_free_skbs(struct sk_buff_head *done, int budget)
 }
 
 /*
- * Room for packets of the small queue. While bulk waits they get half of what it has
- * left to small packets, the other half being RoCE's, and half of what comes free:
- * the rest is for bulk to go on one day, however much there is of them.
+ * Room for packets of the small queue, behind what is kept for RoCE. While bulk waits
+ * they get U4N_SMALL_SHARE frames, and half of what comes free: the rest is for bulk
+ * to go on one day, however much there is of them.
  */
 static int u4n_tx_small_room(const struct u4n_link *l)
 {
 	int room = u4n_tx_room(l);
-	int left = room - (int)(U4N_RESERVE_CTL + U4N_RESERVE_HEAD / 2);
+	int left = room - (int)U4N_RESERVE;
 	int share;
 
 	if (!netif_queue_stopped(l->ndev))
 		return left;
-	share = U4N_RESERVE_HEAD / 2 - l->tx.small +
+	share = U4N_SMALL_SHARE - (int)l->tx.small +
 		(int)(l->tx.head + room - l->tx.horizon) / 2;
 	return min(left, share);
 }

@@ -32,7 +32,7 @@ struct u4n_gids;
 
 /* Frames and credits that bulk may not use up */
 #define U4N_RESERVE_CTL		4U		/* kept for CONTROL frames */
-#define U4N_RESERVE_HEAD	8U		/* kept for HEAD-complete frames */
+#define U4N_RESERVE_HEAD	8U		/* kept for RoCE packets of one frame */
 #define U4N_RESERVE		(U4N_RESERVE_CTL + U4N_RESERVE_HEAD)
 #define U4N_MAX_FRAMES		(1U + U4N_MAX_BODIES)
 
