@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The test bed itself: two hosts, commands on both, the emulator's control
-# channel, two USB4 domains that see each other over the cable.
+# The test bed itself: two hosts, or the three of a chain, commands on each, the
+# emulator's control channel, two USB4 domains that see each other over the cable.
 #
 # beds: uml qemu
 # topology: netns
 # timeout: 120
 # runs: uml qemu:topology=pair
+# runs-long: qemu:topology=chain
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -43,20 +44,23 @@ input()
 orphan()
 {
 	bg_on "$1" sleep 4711 > /dev/null 2>&1
-	busywait 5000 root_b pgrep -fx 'sleep 4711' > /dev/null ||
+	busywait 5000 root_"$1" pgrep -fx 'sleep 4711' > /dev/null ||
 		fail "sleep does not run" || return
 	kill "$BG_PID"
 	wait "$BG_PID"
-	busywait 5000 root_b sh -c '! pgrep -fx "sleep 4711"'
+	busywait 5000 root_"$1" sh -c '! pgrep -fx "sleep 4711"'
 }
 
 separate_networks()
 {
-	local a b
+	local host n
 
-	a=$(on_a readlink /proc/self/ns/net; on_a cat /proc/sys/kernel/random/boot_id)
-	b=$(on_b readlink /proc/self/ns/net; on_b cat /proc/sys/kernel/random/boot_id)
-	[ "$a" != "$b" ] || fail "both are $a"
+	for host in "${hosts[@]}"; do
+		on "$host" readlink /proc/self/ns/net &&
+		on "$host" cat /proc/sys/kernel/random/boot_id || return
+	done | paste - - | tee /tmp/networks
+	n=$(sort -u /tmp/networks | wc -l)
+	[ "$n" = ${#hosts[@]} ] || fail "$n networks of ${#hosts[@]} hosts"
 }
 
 domains()
@@ -75,18 +79,20 @@ wrong_command()
 	! emu no-such-command
 }
 
+hosts=(a b)
+[ "$TOPOLOGY" != chain ] || hosts+=(c)
 ktap_print_header
-ktap_set_plan 12
+ktap_set_plan $((5 + 4 * ${#hosts[@]} - 1))
 
-[ "$TOPOLOGY" = pair ] || ip netns add b
-check "exit status of A" exit_status a
-check "exit status of B" exit_status b
-check "output of A" output a
-check "output of B" output b
-check "input of A" input a
-check "input of B" input b
-check "a command of B ends with its caller" orphan b
-check "A and B have networks of their own" separate_networks
+[ "$TOPOLOGY" != netns ] || ip netns add b
+for host in "${hosts[@]}"; do
+	check "exit status of ${host^}" exit_status "$host"
+	check "output of ${host^}" output "$host"
+	check "input of ${host^}" input "$host"
+	[ "$host" = a ] ||
+		check "a command of ${host^} ends with its caller" orphan "$host"
+done
+check "all have networks of their own" separate_networks
 check "both interfaces have a USB4 domain" domains
 check "emulator answers" emu status
 check "emulator refuses what it does not know" wrong_command

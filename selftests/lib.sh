@@ -17,6 +17,9 @@
 #   +-----|----------------|---------+	+-----|------+   +-----|------+
 #         +---- cable -----+		      +---- cable -----+
 #
+# In the topology chain each of three hosts is a virtual machine, A and B cabled as
+# in a pair; C is what the test cables it to.
+#
 # Results are written in TAP with the ktap_* functions. Everything a test
 # leaves behind (processes, rdma links, modules) is cleaned up by the guest's
 # init, which then fails the run if a module does not unload or the kernel
@@ -30,8 +33,8 @@ if [ "${USB4NET_GUEST:-}" != 1 ]; then
 	exec "$_lib_dir/bed/run" "$_lib_test" "$@"
 fi
 
-# BED (qemu, uml), TOPOLOGY (netns, pair), SMOKE (1 for a short run) and what
-# else the runner passes on.
+# BED (qemu, uml), TOPOLOGY (netns, pair, chain), SMOKE (1 for a short run) and
+# what else the runner passes on.
 # shellcheck disable=SC1091
 . /usb4net/env
 # What the guest's init has found out.
@@ -43,12 +46,19 @@ export BED TOPOLOGY SMOKE
 # shellcheck disable=SC1091
 . "$_lib_dir/ktap_helpers.sh"
 
+# A host on each kernel
+case $TOPOLOGY in
+netns) _kernels=a ;;
+pair) _kernels='a b' ;;
+chain) _kernels='a b c' ;;
+esac
+
 # Addresses are constant, names of devices are known after link_up/rxe_up.
 A_IP=10.0.0.1 B_IP=10.0.0.2
 A_IP6=fd00::1 B_IP6=fd00::2
 A_DEV='' B_DEV=''
 A_RXE=rxe0 B_RXE=rxe1
-[ "$TOPOLOGY" = pair ] && B_RXE=rxe0
+[ "$TOPOLOGY" = netns ] || B_RXE=rxe0
 export A_IP B_IP A_IP6 B_IP6 A_RXE B_RXE
 
 # MTU of the link as link_up sets it; empty leaves the driver's default.
@@ -56,8 +66,8 @@ LINK_MTU=${LINK_MTU:-}
 
 # --- running commands ---------------------------------------------------
 
-# on_a CMD... / on_b CMD...: run a program on host A / B. Output, errors,
-# input and exit status are those of the program.
+# on_a CMD... / on_b CMD... / on_c CMD...: run a program on that host. Output,
+# errors, input and exit status are those of the program.
 on_a()
 {
 	"$@"
@@ -65,14 +75,19 @@ on_a()
 
 on_b()
 {
-	if [ "$TOPOLOGY" = pair ]; then
-		/usb4net/bin/bed-agent run "$@"
-	else
+	if [ "$TOPOLOGY" = netns ]; then
 		ip netns exec b "$@"
+	else
+		/usb4net/bin/bed-agent run "$@"
 	fi
 }
 
-# on a|b CMD...: the same with the side as an argument.
+on_c()
+{
+	USB4NET_PEER=198.51.100.3 /usb4net/bin/bed-agent run "$@"
+}
+
+# on a|b|c CMD...: the same with the side as an argument.
 on()
 {
 	local side=$1
@@ -81,7 +96,7 @@ on()
 	"on_$side" "$@"
 }
 
-# bg_on a|b CMD...: run a program in the background; BG_PID is its process, and
+# bg_on a|b|c CMD...: run a program in the background; BG_PID is its process, and
 # to kill that ends the program on either side (a function like on_b in the
 # background would leave it running). Redirect its output if "check" is around.
 bg_on()
@@ -91,10 +106,13 @@ bg_on()
 	shift
 	if [ "$side" = a ]; then
 		"$@" &
-	elif [ "$TOPOLOGY" = pair ]; then
+	elif [ "$TOPOLOGY" = netns ]; then
+		ip netns exec "$side" "$@" &
+	elif [ "$side" = b ]; then
 		/usb4net/bin/bed-agent run "$@" < /dev/null &
 	else
-		ip netns exec b "$@" &
+		USB4NET_PEER=198.51.100.3 /usb4net/bin/bed-agent run "$@" \
+			< /dev/null &
 	fi
 	BG_PID=$!
 	export BG_PID
@@ -105,11 +123,16 @@ bg_on()
 # belong there.
 root_b()
 {
-	if [ "$TOPOLOGY" = pair ]; then
-		on_b "$@"
-	else
+	if [ "$TOPOLOGY" = netns ]; then
 		"$@"
+	else
+		on_b "$@"
 	fi
+}
+
+root_c()
+{
+	on_c "$@"
 }
 
 root_a()
@@ -214,35 +237,40 @@ patiently()
 # dmesg scan pass lines that match. For faults a test provokes on purpose.
 dmesg_allow()
 {
-	printf '%s\n' "$1" >> /run/usb4net/dmesg-allow
-	if [ "$TOPOLOGY" = pair ]; then
+	local side
+
+	for side in $_kernels; do
 		# shellcheck disable=SC2016
-		on_b sh -c 'printf "%s\n" "$1" >> /run/usb4net/dmesg-allow' \
-			sh "$1"
-	fi
+		root_"$side" sh -c \
+			'printf "%s\n" "$1" >> /run/usb4net/dmesg-allow' sh "$1"
+	done
 }
 
 # --- modules ------------------------------------------------------------
 
-# mod_load NAME [PARAM=VALUE...] / mod_unload NAME...: on both kernels. A
+# mod_load NAME [PARAM=VALUE...] / mod_unload NAME...: on all kernels. A
 # module of this project is loaded from /usb4net/modules with what it depends
 # on, any other one comes from the kernel's own package.
 mod_load()
 {
-	mod_load_on a "$@" || return
-	[ "$TOPOLOGY" = pair ] || return 0
-	mod_load_on b "$@"
+	local side
+
+	for side in $_kernels; do
+		mod_load_on "$side" "$@" || return
+	done
 }
 
 mod_unload()
 {
-	mod_unload_on a "$@" || return
-	[ "$TOPOLOGY" = pair ] || return 0
-	mod_unload_on b "$@"
+	local side
+
+	for side in $_kernels; do
+		mod_unload_on "$side" "$@" || return
+	done
 }
 
-# mod_load_on a|b NAME..., mod_unload_on a|b NAME...: on one kernel. In the
-# netns topology both sides share it.
+# mod_load_on a|b|c NAME..., mod_unload_on a|b|c NAME...: on one kernel. In the
+# netns topology all sides share it.
 mod_load_on()
 {
 	_mod "$1" load "${@:2}"
@@ -255,14 +283,13 @@ mod_unload_on()
 
 _mod()
 {
-	local run=on_a
+	local side=$1
 
-	[ "$1" = b ] && run=root_b
 	shift
-	$run /usb4net/bed/modctl "$@"
+	root_"$side" /usb4net/bed/modctl "$@"
 }
 
-# load_ours: the driver, the hook and the patched rxe, on both sides.
+# load_ours: the driver, the hook and the patched rxe, on all kernels.
 load_ours()
 {
 	mod_load usb4net_rdma && mod_load rdma_rxe && mod_load rdma_ucm
@@ -271,9 +298,11 @@ load_ours()
 # load_stock_rxe: the kernel's own rxe. Fails if the patched one is loaded.
 load_stock_rxe()
 {
-	load_stock_rxe_on a || return
-	[ "$TOPOLOGY" = pair ] || return 0
-	load_stock_rxe_on b
+	local side
+
+	for side in $_kernels; do
+		load_stock_rxe_on "$side" || return
+	done
 }
 
 load_stock_rxe_on()
@@ -288,8 +317,8 @@ load_stock_rxe_on()
 nhi_domain()
 {
 	if [ "$1" = b ]; then
-		root_b /usb4net/bed/netdev domain "$([ "$TOPOLOGY" = pair ] &&
-			echo 0 || echo 1)"
+		root_b /usb4net/bed/netdev domain "$([ "$TOPOLOGY" = netns ] &&
+			echo 1 || echo 0)"
 	else
 		/usb4net/bed/netdev domain 0
 	fi
@@ -304,10 +333,10 @@ find_dev()
 
 	if [ "$1" = a ]; then
 		/usb4net/bed/netdev name 0 "$prefix"
-	elif [ "$TOPOLOGY" = pair ]; then
-		on_b /usb4net/bed/netdev name 0 "$prefix"
-	else
+	elif [ "$TOPOLOGY" = netns ]; then
 		/usb4net/bed/netdev name 1 "$prefix"
+	else
+		on_b /usb4net/bed/netdev name 0 "$prefix"
 	fi
 }
 
