@@ -5,17 +5,19 @@
 #
 #	netns	A (10.0.0.1) ==cable== (10.0.0.2) B (10.0.3.2) ==cable== (10.0.3.3) C
 #		in three network namespaces, the patched rxe on all netdevs
+#	chain	the same, each of the three a kernel
 #	pair	A (10.0.0.1) ==cable== (10.0.0.2) B (10.0.3.2) --veth--- (10.0.3.3) C
 #		B and C are the second kernel, with its own rxe, on C
 #
 # What A and C say to each other passes the IP stack at each end, with its ICRC,
-# which C's stock rxe checks. A and B bypass theirs all the same (netns).
+# which C's stock rxe checks. A and B bypass theirs all the same (but in pair, where
+# B has none).
 #
 # beds: uml qemu
 # topology: netns
 # timeout: 300
 # runs: uml
-# runs-long: qemu
+# runs-long: qemu qemu:topology=pair qemu:topology=chain
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -30,19 +32,20 @@ sizes=1,4095,4096,4097,65536,1M
 
 # --- C --------------------------------------------------------------------------
 
-# C's kernel is A's or B's.
-if [ "$TOPOLOGY" = pair ]; then
-	c_kernel=b
-	C_DEV=veth1 R_DEV=veth0
-else
-	c_kernel=a
-	C_DEV=cable3c R_DEV=cable3b
-fi
+# C's kernel is A's, B's or its own.
+C_DEV=cable3c R_DEV=cable3b R_RXE=rxe3
+case $TOPOLOGY in
+netns) c_kernel=a ;;
+pair) c_kernel=b C_DEV=veth1 R_DEV=veth0 ;;
+chain) c_kernel=c ;;
+esac
 
-on_c()
-{
-	on_kernel_of_c ip netns exec c "$@"
-}
+if [ "$TOPOLOGY" != chain ]; then
+	on_c()
+	{
+		on_kernel_of_c ip netns exec c "$@"
+	}
+fi
 
 on_kernel_of_c()
 {
@@ -55,19 +58,27 @@ start()
 	local side=$1
 
 	shift
-	case $side in
-	a | b) bg_on "$side" "$@" ;;
-	c) bg_on $c_kernel ip netns exec c "$@" ;;
-	esac
+	if [ "$side" = c ] && [ "$TOPOLOGY" != chain ]; then
+		bg_on "$c_kernel" ip netns exec c "$@"
+	else
+		bg_on "$side" "$@"
+	fi
 }
 
+# new_netdev a|b|c NHI PORT: the netdev of that port, on the host's kernel
 new_netdev()
 {
-	/usb4net/bed/netdev name "$1" usb4net 3
+	root_"$1" /usb4net/bed/netdev name "$2" usb4net "$3"
 }
 
 c_netdevs()
 {
+	if [ "$TOPOLOGY" = chain ]; then
+		emu plug 1.3 2.1 &&
+		on_b ip link set "$(busywait 60000 new_netdev b 0 3)" name $R_DEV &&
+		on_c ip link set "$(busywait 60000 new_netdev c 0 1)" name $C_DEV
+		return
+	fi
 	on_kernel_of_c ip netns add c && on_c ip link set lo up || return
 	if [ "$TOPOLOGY" = pair ]; then
 		on_b modprobe veth &&
@@ -76,8 +87,8 @@ c_netdevs()
 		return
 	fi
 	emu plug 0.3 1.3 &&
-	ip link set "$(busywait 20000 new_netdev 1)" netns b name $R_DEV &&
-	ip link set "$(busywait 20000 new_netdev 0)" netns c name $C_DEV
+	ip link set "$(busywait 20000 new_netdev b 1 3)" netns b name $R_DEV &&
+	ip link set "$(busywait 20000 new_netdev a 0 3)" netns c name $C_DEV
 }
 
 c_addresses()
@@ -106,7 +117,7 @@ rdma_devices()
 		! on_b grep -q O /sys/module/rdma_rxe/taint || return
 	else
 		load_ours && rxe_up &&
-			on_b rdma link add rxe3 type rxe netdev $R_DEV || return
+			on_b rdma link add $R_RXE type rxe netdev $R_DEV || return
 	fi
 	on_c rdma link add $C_RXE type rxe netdev $C_DEV &&
 		busywait 10000 gid_of c
@@ -253,7 +264,7 @@ check "RC, C to A, IPv6" between_a_and_c a c 6 -s $sizes
 check "UC, A to C" between_a_and_c c a 4 -q uc -s $sizes -o send,write
 check "UD, A to C" between_a_and_c c a 4 -q ud -s 1,1024,4096
 check "rping, A to C" rping_across
-if [ "$TOPOLOGY" = netns ]; then
+if [ "$TOPOLOGY" != pair ]; then
 	check "A and B bypass the IP stack meanwhile" \
 		busywait 10000 neighbours_bypass
 	check "A and B, IPv6" between_neighbours b a 6 -s 1,65536 -n 8
