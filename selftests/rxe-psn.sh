@@ -5,8 +5,8 @@
 # is not ours: roce_loop makes one of a pair of veth, and does to each packet what
 # it is told. Loss, duplicates and other orders in every place, with the PSN
 # going round; lengths around every multiple of the path MTU; RNR; a peer that
-# does not take such packets; numbers that are not true. The packets have their
-# ICRC, unlike those on our own link.
+# does not take such packets; numbers that are not true; and requests of all kinds
+# behind each other. The packets have their ICRC, unlike those on our own link.
 #
 # beds: uml qemu
 # topology: netns
@@ -28,15 +28,25 @@ loop_up()
 	link_addr && mod_load rdma_rxe
 }
 
-# psn CASE: see rxe_psn.py
+# psn CASE: see rxe_psn.py; mixed CASE: see rxe_mixed.py
 psn()
 {
-	timeout 120 python3 "$(dirname "$0")/rxe_psn.py" "$1" \
+	case_of rxe_psn.py "$1"
+}
+
+mixed()
+{
+	case_of rxe_mixed.py "$1"
+}
+
+case_of()
+{
+	timeout 120 python3 "$(dirname "$0")/$1" "$2" \
 		"$A_RXE" "$(gid_index a)" "$B_RXE" "$(gid_index b)"
 }
 
 ktap_print_header
-ktap_set_plan 11
+ktap_set_plan 14
 run_step "a RoCE link" loop_up
 run_step "rxe devices" rxe_up
 check "lengths around the multiples of the path MTU" psn lengths
@@ -48,4 +58,7 @@ check "a packet overtaken by parts of itself" psn overtaken
 check "a loss while something is sent again" psn twice
 check "RNR" psn rnr
 check "numbers of PSNs that are not true" psn forged
+check "requests of all kinds, faults in every place" mixed positions
+check "and where chance has put them" mixed chance
+check "a reset in the midst of a READ" mixed again
 ktap_finished

@@ -3,8 +3,8 @@
 #
 # The fixes to rdma_rxe at the front of the patch series, on an ordinary netdev
 # without a RoCE link: veth. With the kernel's own rdma_rxe each of the checks
-# fails, and the one with the datagrams crashes the kernel: KARGS=rxe.stock on
-# the command line of bed/run shows that.
+# fails, and those with the datagrams and with work for the kernel crash it:
+# KARGS=rxe.stock on the command line of bed/run shows that.
 #
 # beds: uml qemu
 # topology: netns
@@ -165,7 +165,7 @@ exclusive_end()
 }
 
 ktap_print_header
-ktap_set_plan 17
+ktap_set_plan 26
 check "netns exclusive: the device is where its netdev is" exclusive_link
 need "netns shared" exclusive_end
 run_step "veth" veth_up
@@ -179,8 +179,17 @@ check "retransmission does not wait for jiffies" provoke retrans
 check "nor does RNR" provoke rnr
 check "an address goes and comes back" provoke gid
 check "duplicates of a READ stay within its range" provoke duplicate
+check "an old acknowledgment does not end a READ" provoke late_ack
+check "nor does one without its data" provoke only_ack
+check "duplicates of and behind requests of no bytes" provoke empty
+check "a WRITE that denies its payload" provoke no_bytes
+check "a FLUSH is not taken for a READ" provoke confused
+check "a memory window and what is around it" provoke window
+check "duplicates from a zero based window" provoke zero_based
+check "a message of UC without an end" provoke no_end
 check "a flood of packets is not kept" flooded
 check "ODP" verbs_check b -O -s 1,9,4095,4097,65537
+check "work that is for the kernel alone" provoke kernel_only
 check "datagrams for an address that is no GID" survives_strangers
 check "no socket is left behind" no_socket_left
 ktap_finished

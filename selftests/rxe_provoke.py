@@ -8,6 +8,8 @@ Both ends are in this process: A's device has a netdev in this network
 namespace, B's in the namespace "b". The exit status is 0 if all is as the
 verbs specify.
 """
+import ctypes
+import mmap
 import os
 import socket
 import struct
@@ -21,7 +23,7 @@ import pyverbs.enums as e
 from pyverbs.addr import AHAttr, GlobalRoute
 from pyverbs.cq import CQ
 from pyverbs.device import Context
-from pyverbs.mr import MR
+from pyverbs.mr import MR, MW, MWBind, MWBindInfo
 from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
@@ -214,6 +216,182 @@ def duplicate(a, b):
             sys.exit(f"{n} packets, should be {want}")
 
 
+def aeth(syndrome=0):
+    return struct.pack("!I", syndrome << 24)
+
+
+def late_ack(a, b):
+    """An acknowledgment that comes again, between the responses to a READ"""
+    connected(a, b, timeout=18)
+    b.qp.close()
+    a.post(opcode=e.IBV_WR_RDMA_WRITE, remote=b)
+    a.post(opcode=e.IBV_WR_RDMA_READ, remote=b, length=2048)
+    time.sleep(0.01)
+    first, last = os.urandom(1024), os.urandom(1024)
+    raw(b, a, 0x11, PSN, aeth())
+    raw(b, a, 0x0d, PSN + 1, aeth() + first)
+    raw(b, a, 0x11, PSN, aeth())
+    raw(b, a, 0x0f, PSN + 2, aeth() + last)
+    a.expect(e.IBV_WC_SUCCESS, "write")
+    a.expect(e.IBV_WC_SUCCESS, "read")
+    if a.mr.read(2048, 0) != first + last:
+        sys.exit("the read has brought something else")
+
+
+def only_ack(a, b):
+    """An acknowledgment is no response to a READ"""
+    connected(a, b, timeout=14, retry=1)
+    b.qp.close()
+    a.post(opcode=e.IBV_WR_RDMA_READ, remote=b, length=1024)
+    raw(b, a, 0x11, PSN, aeth())
+    a.expect(e.IBV_WC_RETRY_EXC_ERR, "read without a response")
+
+
+def empty(a, b):
+    """Duplicates of a READ are answered, if it or what followed has no bytes"""
+    connected(a, b)
+    psn = PSN
+    for length, other in ((0, 8), (8192, 0)):
+        b.post(opcode=e.IBV_WR_RDMA_READ, remote=a, length=length)
+        b.expect(e.IBV_WC_SUCCESS, "read")
+        b.post(opcode=e.IBV_WR_RDMA_WRITE, remote=a, length=other)
+        b.expect(e.IBV_WC_SUCCESS, "write")
+        time.sleep(0.05)        # what was read just now may be shown again
+        before = a.counter("sent_pkts")
+        raw(b, a, 0x0c, psn, struct.pack("!QII", a.mr.buf, a.mr.rkey, length))
+        time.sleep(0.05)
+        n, want = a.counter("sent_pkts") - before, max(length // 1024, 1)
+        psn += want + 1
+        if n != want:
+            sys.exit(f"{n} packets, should be {want}, for {length} bytes")
+
+
+def no_bytes(a, b):
+    """A WRITE that is said to have none, and has some, is refused.
+
+    The kernel warns if it was not.
+    """
+    connected(a, b, timeout=8, retry=1)
+    raw(b, a, 0x0a, PSN, struct.pack("!QII", a.mr.buf, a.mr.rkey, 0) + bytes(8))
+    time.sleep(0.05)
+    b.post(opcode=e.IBV_WR_RDMA_WRITE, remote=a)
+    b.expect(e.IBV_WC_RETRY_EXC_ERR, "write to a QP that has refused one")
+
+
+def confused(a, b):
+    """What is kept of a FLUSH is not taken for a READ.
+
+    A FLUSH of all of an MR may have any address. Where it is kept, the key and the
+    length of a READ may have been, and its PSN may still be there.
+    """
+    secret = b"what this program keeps to itself"
+    memory = mmap.mmap(-1, 8192)
+    memory[4096:4096 + len(secret)] = secret
+    at = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    a.mr.close()
+    a.mr = MR(a.pd, 4096, ACCESS, address=at)
+    own = MR(PD(a.ctx), 4096, e.IBV_ACCESS_LOCAL_WRITE, address=at + 4096)
+    connected(a, b)
+    for _ in range(4):  # as many as are kept
+        b.post(opcode=e.IBV_WR_RDMA_READ, remote=a)
+        b.expect(e.IBV_WC_SUCCESS, "read")
+    # of the whole MR, for no purpose, so that no right is needed
+    raw(b, a, 0x1c, PSN + 4, struct.pack("!IQII", 1 << 4, 0xffffffff << 32 | own.rkey,
+                                         a.mr.rkey, 16))
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as sniffer:
+        sniffer.setblocking(False)
+        raw(b, a, 0x0c, PSN, struct.pack("!QII", at + 4096, own.rkey, len(secret)))
+        time.sleep(0.05)
+        frames = []
+        try:
+            while True:
+                frames.append(sniffer.recv(65536))
+        except BlockingIOError:
+            pass
+    if any(secret in frame for frame in frames):
+        sys.exit("memory has been read that nobody may read")
+    if not frames:
+        sys.exit("not even the READ was seen")
+
+
+def window(a, b):
+    """A peer keeps to the memory window that it was given"""
+    for bad in 8188, 4092:
+        a, b = (End(end.name, end.gid, end.ip) for end in (a, b))
+        a.mr = MR(a.pd, BUF, ACCESS | e.IBV_ACCESS_MW_BIND)
+        connected(a, b)
+        mw = MW(a.pd, e.IBV_MW_TYPE_1)
+        info = MWBindInfo(a.mr, a.mr.buf + 4096, 4096, e.IBV_ACCESS_REMOTE_READ)
+        a.qp.bind_mw(mw, MWBind(info, e.IBV_SEND_SIGNALED))
+        a.expect(e.IBV_WC_SUCCESS, "bind")
+        for offset in 4096, 8184, bad:
+            wr = SendWR(1, opcode=e.IBV_WR_RDMA_READ, num_sge=1, sg=[b.sge()])
+            wr.set_wr_rdma(mw.rkey, a.mr.buf + offset)
+            b.qp.post_send(wr)
+            b.expect(e.IBV_WC_REM_ACCESS_ERR if offset == bad else e.IBV_WC_SUCCESS,
+                     f"read at {offset} of a window from 4096 to 8192")
+        mw.close()
+
+
+def zero_based(a, b):
+    """Duplicates of a READ from a zero based MW are answered"""
+    a.mr.close()
+    a.mr = MR(a.pd, BUF, ACCESS | e.IBV_ACCESS_MW_BIND)
+    data = os.urandom(8192)
+    a.mr.write(data, 8192, 4096)
+    connected(a, b)
+    mw = MW(a.pd, e.IBV_MW_TYPE_2)
+    bind = SendWR(opcode=e.IBV_WR_BIND_MW)
+    bind.set_bind_wr(mw, MWBindInfo(a.mr, a.mr.buf + 4096, 8192,
+                                    e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_ZERO_BASED))
+    a.qp.post_send(bind)
+    a.expect(e.IBV_WC_SUCCESS, "bind")
+    wr = SendWR(1, opcode=e.IBV_WR_RDMA_READ, num_sge=1, sg=[b.sge(8192)])
+    wr.set_wr_rdma(bind.rkey, 0)
+    b.qp.post_send(wr)
+    b.expect(e.IBV_WC_SUCCESS, "read")
+    if b.mr.read(8192, 0) != data:
+        sys.exit("the read has brought something else")
+    before = a.counter("sent_pkts")
+    raw(b, a, 0x0c, PSN, struct.pack("!QII", 0, bind.rkey, 8192))
+    time.sleep(0.05)
+    n = a.counter("sent_pkts") - before
+    mw.close()
+    if n != 8:
+        sys.exit(f"{n} packets, should be 8")
+
+
+def kernel_only(a, b):
+    """A program may not do what only the kernel may, nor what does not exist"""
+    for opcode in 0x20, 0x21, 0x100000:     # IB_WR_REG_MR and two that are none
+        a, b = (End(end.name, end.gid, end.ip) for end in (a, b))
+        connected(a, b)
+        a.post(opcode=opcode)
+        a.expect(e.IBV_WC_LOC_QP_OP_ERR, f"opcode {opcode}")
+
+
+def no_end(a, b):
+    """A UC message whose end is lost does not harm the next ones"""
+    a, b = (End(end.name, end.gid, end.ip, qp_type=e.IBV_QPT_UC) for end in (a, b))
+    connected(a, b)
+    for what, opcode, rest in (
+            (e.IBV_WR_RDMA_WRITE, 0x26, struct.pack("!QII", a.mr.buf, a.mr.rkey, 2048)),
+            (e.IBV_WR_SEND, 0x20, b"")):
+        a.recv()
+        raw(b, a, opcode, PSN + 100, rest + bytes(1024))
+        for n in range(2):
+            data = os.urandom(8)
+            b.mr.write(data, 8)
+            b.post(opcode=what, remote=a if rest else None)
+            b.expect(e.IBV_WC_SUCCESS, "request")
+            if not rest:
+                a.expect(e.IBV_WC_SUCCESS, "receive")
+                a.recv()
+            time.sleep(0.01)
+            if a.mr.read(8, 0) != data:
+                sys.exit(f"request {n} behind one without an end has not arrived")
+
+
 def flood(a, b):
     """Packets that wait for the responder are few, however many come"""
     connected(a, b, timeout=20)
@@ -232,7 +410,9 @@ def flood(a, b):
         b.expect(e.IBV_WC_SUCCESS, "read")
 
 
-CASES = {f.__name__: f for f in (cause, dead, retrans, rnr, gid, duplicate, flood)}
+CASES = {f.__name__: f for f in (cause, dead, retrans, rnr, gid, duplicate, late_ack,
+                                 only_ack, empty, no_bytes, confused, window,
+                                 zero_based, no_end, kernel_only, flood)}
 
 if __name__ == "__main__":
     if len(sys.argv) != 8 or sys.argv[1] not in CASES:

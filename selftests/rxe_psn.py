@@ -55,11 +55,13 @@ def sent():
 class End:
     """A device and its memory; the QP is another one for each connection"""
 
+    access = ACCESS
+
     def __init__(self, name, gid):
         self.name, self.gid = name, int(gid)
         self.ctx = Context(name=name)
         self.pd = PD(self.ctx)
-        self.mr = MR(self.pd, BUF, ACCESS)
+        self.mr = MR(self.pd, BUF, self.access)
         self.cq = self.qp = None
 
     def open(self):
@@ -75,7 +77,7 @@ class End:
         gr = GlobalRoute(dgid=peer.ctx.query_gid(1, peer.gid), sgid_index=self.gid,
                          hop_limit=64)
         attr = QPAttr(port_num=1)
-        attr.qp_access_flags = ACCESS
+        attr.qp_access_flags = self.access
         attr.ah_attr = AHAttr(gr=gr, is_global=1, port_num=1)
         attr.path_mtu = MTUS[mtu]
         attr.dest_qp_num = peer.qp.qp_num
@@ -366,4 +368,5 @@ def main():
                              twice, rnr, forged)}[case](link)
 
 
-main()
+if __name__ == "__main__":
+    main()
