@@ -33,6 +33,7 @@ help:
 	@echo '  modules, rxe without it, and only with it'
 	@echo '  install      modules beside the stock ones, the usb4net command, units'
 	@echo '  uninstall'
+	@echo '  deb          packages for Debian and Ubuntu, the modules by DKMS'
 	@echo '  thunderbolt  thunderbolt with patches, and the driver for it; optional'
 	@echo
 	@echo '  clean        remove what was built, keep the toolbox'

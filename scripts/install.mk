@@ -13,7 +13,7 @@ MODDIR := $(DESTDIR)/lib/modules/$(KVER)/updates/usb4net-rdma
 # The beds have kernels of their own
 all modules rxe: export KDIR := $(KDIR)
 
-.PHONY: modules rxe install install-modules install-tools uninstall
+.PHONY: modules rxe install install-modules install-tools uninstall deb
 
 # With the patched rdma_rxe if the kernel's source is there
 all:
@@ -83,3 +83,7 @@ uninstall:
 		v=$${d%/}; [ ! -e $$d/modules.dep ] || \
 		depmod $(if $(DESTDIR),-b $(DESTDIR)) $${v##*/}; \
 	done
+
+# VERSION= unless it is to be that of the commit
+deb:
+	@scripts/deb
