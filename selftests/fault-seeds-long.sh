@@ -24,7 +24,7 @@ batch()
 	mkdir -p "$log"
 	LABEL=fault-seeds-long.$1 BATCH=$1 "$run" fault-seeds BED=uml \
 		> "$log.out" 2>&1 || rc=$?
-	grep '^# \(seed\|faults\|verified\)' "$log.out"
+	grep '^# \(seed\|[0-9]* schedules\|faults\|verified\)' "$log.out"
 	if [ $rc -eq 0 ]; then
 		rm -r "$log" "$log.out"
 	else

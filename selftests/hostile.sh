@@ -10,8 +10,9 @@
 #	A (router 0) ---- hostile peer (router 2)
 #	    \ - - - - - - B (router 1), now and then
 #
-# SEED= begins elsewhere. A batch that fails is repeated by its seed and number:
-# emu hostile start seed SEED skip SESSION sessions 1.
+# SEED= begins elsewhere, BATCHES= is another number of batches. A session that fails is
+# repeated by its seed and number, and the other words that the batch was started with:
+# emu hostile start seed SEED skip SESSION sessions 1 ...
 #
 # beds: uml qemu
 # topology: netns
@@ -20,15 +21,16 @@
 # runs: uml:smoke
 # runs-long: uml
 
+# shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=selftests/traffic.sh
 . "$(dirname "$0")/traffic.sh"
 
 seed=${SEED:-1}
-# Sessions in each batch: with frames, and scripts of which one in so many is
-# another one with frames
-batches=20 deep=34 shallow=5300 one_in=400
-[ "$SMOKE" = 0 ] || batches=2 deep=30 shallow=250 one_in=24
+# Sessions in each batch: with frames, of so many packets, and scripts of which one in
+# so many is another one with frames
+batches=${BATCHES:-20} deep=8 packets=2000 shallow=5300 one_in=600
+[ "$SMOKE" = 0 ] || batches=${BATCHES:-2} deep=30 packets=600 shallow=250 one_in=24
 host_ip=10.66.0.1 peer_ip=10.66.0.66
 stop_file=/tmp/hostile-stop
 
@@ -49,11 +51,21 @@ hostile_done()
 	[ "$(hostile_stat running)" = 0 ]
 }
 
+# Two hours of the guest's time. To look costs more than most of what happens there.
+hostile_wait()
+{
+	for _ in $(seq 1440); do
+		! hostile_done || return 0
+		sleep 5
+	done
+	fail "does not end"
+}
+
 # A knows it, and has addresses to talk to it.
 plug_hostile()
 {
-	emu plug 0.1 2.1 > /dev/null &&
-		A_DEV=$(busywait 20000 find_dev a) || fail "no netdev" || return
+	emu plug 0.1 2.1 > /dev/null && patiently 20000 _netdev a &&
+		A_DEV=$(find_dev a) || fail "no netdev" || return
 	ip addr replace $host_ip/24 dev "$A_DEV" &&
 		ip -6 addr replace fd00:66::1/64 dev "$A_DEV" nodad &&
 		ip link set "$A_DEV" up &&
@@ -61,14 +73,19 @@ plug_hostile()
 			nud permanent
 }
 
+_netdev()
+{
+	find_dev "$1" > /dev/null 2>&1
+}
+
 _no_netdev()
 {
-	! find_dev a > /dev/null 2>&1
+	! _netdev a
 }
 
 unplug_all_cables()
 {
-	emu unplug 0.1 > /dev/null && busywait 10000 _no_netdev
+	emu unplug 0.1 > /dev/null && patiently 10000 _no_netdev
 }
 
 rdma_up()
@@ -131,15 +148,16 @@ no_complaint()
 # batch SESSIONS DEEP: sessions, one of DEEP with frames.
 batch()
 {
-	hostile start seed "$seed" sessions "$1" mutate 4 deep "$2" || return
-	patiently 7200000 hostile_done || fail "does not end" || return
+	hostile start seed "$seed" sessions "$1" mutate 4 deep "$2" \
+		packets $packets && hostile_wait || return
 	seed=$((seed + 1))
 	no_complaint
 }
 
 honest()
 {
-	unplug_all_cables && emu plug 0.1 1.1 > /dev/null && link_wait &&
+	unplug_all_cables && emu plug 0.1 1.1 > /dev/null &&
+		patiently 60000 _netdev a && patiently 60000 _netdev b && link_wait &&
 		link_addr && ping_ok a "$B_IP" && ping_ok b "$A_IP" 9000 || return
 	on_b ip addr flush dev "$B_DEV"
 	unplug_all_cables
@@ -235,16 +253,35 @@ setups()
 # HELLO, and HELLO again: the host does not set up rings and paths for each
 flood()
 {
-	local n
+	local n answers
 
-	plug_hostile || return
+	plug_hostile && answers=$(hostile_stat answers_ok) || return
 	hostile start seed 1 flood 1 mutate 0 deep 0 || return
 	sleep 20
 	hostile stop
-	n=$(setups)
-	echo "$(hostile_stat handshakes) HELLOs in all, $n sessions set up in 20 s"
+	n=$(setups) answers=$(($(hostile_stat answers_ok) - answers))
+	echo "$(hostile_stat handshakes) HELLOs in all, $n sessions set up in 20 s," \
+		"$answers answers"
 	ethtool -S "$A_DEV" | grep -E '_ignored|setups_delayed'
-	[ "$n" -ge 5 ] && [ "$n" -le 60 ]
+	[ "$n" -ge 5 ] && [ "$n" -le 60 ] && [ $answers -ge 100 ] &&
+		[ $answers -le 1100 ]
+}
+
+# Another list of GIDs with every frame: few of them are taken, and kept for a while
+lists()
+{
+	local sent taken start most
+
+	unplug_all_cables && plug_hostile && sent=$(hostile_stat control) || return
+	hostile rdma own $((0x0a420042)) host $((0x0a420001)) len 1 mtu 1024 &&
+		start=$(_now_ms) &&
+		hostile start seed 4 gids 1 mutate 0 deep 1 &&
+		patiently 20000 _is_up && sleep 10 && hostile stop || return
+	sent=$(($(hostile_stat control) - sent))
+	taken=$((sent - $(counter a gids_ignored)))
+	most=$((20 + 20 * ($(_now_ms) - start + 999) / 1000))
+	echo "$taken of $sent were taken, $most are allowed"
+	[ $sent -ge 5000 ] && [ $taken -ge 50 ] && [ $taken -le $most ]
 }
 
 few_lines()
@@ -291,7 +328,9 @@ _no_qps()
 
 enough()
 {
-	local frames handshakes want_frames=1000000 want_handshakes=100000
+	local frames handshakes
+	local want_frames=$((50000 * batches))
+	local want_handshakes=$((5000 * batches))
 
 	[ "$SMOKE" = 0 ] || want_frames=15000 want_handshakes=500
 	frames=$(hostile_stat frames) handshakes=$(hostile_stat handshakes)
@@ -341,13 +380,13 @@ warm_up()
 }
 
 ktap_print_header
-ktap_set_plan $((batches + 11))
+ktap_set_plan $((batches + 12))
 run_step "once around" warm_up
 run_step "a hostile peer is found" plug_hostile
 check "one that behaves gets links, and nothing is refused" behaves
 run_step "an honest peer gets a link" honest
 check "the sessions that were kept" corpus
-for n in $(seq $batches); do
+for n in $(seq "$batches"); do
 	check "batch $n, and an honest peer behind each half" one_batch
 done
 msg "$(emu stats 2 | sed -n 's/^2\.hostile\.\([a-z_.]*\) \([0-9]*\)$/\1 \2/p' |
@@ -357,6 +396,7 @@ msg "$(sums)"
 check "properties that change" properties
 check "HELLO without end: setups are limited" flood
 check "and lines of the log" few_lines
+check "lists of GIDs without end: few are taken" lists
 check "no credits: a killed program goes" stingy
 check "enough" enough
 check "memory is free again" no_leak

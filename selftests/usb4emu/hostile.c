@@ -18,6 +18,7 @@
 #define HOSTILE_MS		1000000ULL
 #define HOSTILE_TICK		(HOSTILE_MS / 5)	/* with frames */
 #define HOSTILE_PACKETS		6			/* at a time */
+#define HOSTILE_PAUSE		500			/* packets, and then */
 #define HOSTILE_ALIVE		(400 * HOSTILE_MS)
 #define HOSTILE_CTL_SIZE	24
 
@@ -104,7 +105,7 @@ void hostile_next(struct emu_hostile *h)
 	h->in_session = false;
 	h->seq = 0;
 	h->said = 0;
-	h->todo = 20 + hostile_below(h, 600);
+	h->todo = 20 + hostile_below(h, h->packets);
 	h->script = 1 + hostile_below(h, HOSTILE_SCRIPT);
 	hostile_enter(h, h->deep && !hostile_below(h, h->deep) ? HOSTILE_GREET :
 		      HOSTILE_SCRIPTED);
@@ -207,11 +208,16 @@ static u64 hostile_up(struct emu_hostile *h)
 		h->ack_gids = false;
 	if (!h->told_gids && h->own_ip)
 		h->told_gids = hostile_control_frame(h, 20, 1);
-	if (h->stingy)
+	if (h->gids)
+		hostile_control_frame(h, 20, hostile_random(h));
+	if (h->stingy || h->gids)
 		return HOSTILE_TICK;
 	for (i = 0; i < HOSTILE_PACKETS && h->todo && h->state == HOSTILE_UP; i++) {
 		hostile_packet(h);
 		h->todo--;
+		/* QPs that have gone to the error state are connected again */
+		if (h->todo % HOSTILE_PAUSE == 0 && h->todo)
+			return 120 * HOSTILE_MS;
 	}
 	if (h->state != HOSTILE_UP || h->todo)
 		return HOSTILE_TICK;

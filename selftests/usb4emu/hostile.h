@@ -41,6 +41,7 @@ enum hostile_count {
 	HOSTILE_N_MESSAGES_FORGED,
 	HOSTILE_N_CORE,
 	HOSTILE_N_FRAMES,
+	HOSTILE_N_FRAMES_FORGED,
 	HOSTILE_N_PACKETS,
 	HOSTILE_N_PACKETS_FORGED,
 	HOSTILE_N_GSO,
@@ -111,8 +112,10 @@ struct emu_hostile {
 	u32 sessions;		/* how many, 0 for any number */
 	u32 mutate;		/* forge one of so many, 0 none */
 	u32 deep;		/* one session of so many has frames, 0 none */
+	u32 packets;		/* at most so many in a session, and 19 more */
 	bool stingy;		/* no credits */
 	bool flood;		/* HELLO, and nothing else, as fast as can be */
+	bool gids;		/* lists of GIDs, and nothing else */
 	bool properties;	/* forge them as well */
 	u32 generation;		/* of the properties */
 

@@ -11,6 +11,7 @@ static const char *const hostile_names[HOSTILE_NR_COUNTS] = {
 	[HOSTILE_N_MESSAGES_FORGED]	= "messages_forged",
 	[HOSTILE_N_CORE]		= "core_messages",
 	[HOSTILE_N_FRAMES]		= "frames",
+	[HOSTILE_N_FRAMES_FORGED]	= "frames_forged",
 	[HOSTILE_N_PACKETS]		= "packets",
 	[HOSTILE_N_PACKETS_FORGED]	= "packets_forged",
 	[HOSTILE_N_GSO]			= "gso_packets",
@@ -55,12 +56,13 @@ static const char *hostile_words(const struct hostile_word *words, u32 nr, int n
 
 static const char *hostile_start(struct emu_hostile *h, int n, char **word)
 {
-	u32 skip = 0, stingy = 0, flood = 0, properties = 0;
-	u32 seed = 1, sessions = 0, mutate = 4, deep = 2;
+	u32 skip = 0, stingy = 0, flood = 0, gids = 0, properties = 0;
+	u32 seed = 1, sessions = 0, mutate = 4, deep = 2, packets = 600;
 	const struct hostile_word words[] = {
 		{ "seed", &seed }, { "sessions", &sessions }, { "mutate", &mutate },
-		{ "deep", &deep }, { "skip", &skip }, { "stingy", &stingy },
-		{ "flood", &flood }, { "properties", &properties },
+		{ "deep", &deep }, { "packets", &packets }, { "skip", &skip },
+		{ "stingy", &stingy },
+		{ "flood", &flood }, { "gids", &gids }, { "properties", &properties },
 	};
 	const char *error = hostile_words(words, ARRAY_SIZE(words), n, word);
 	u32 i;
@@ -77,8 +79,10 @@ static const char *hostile_start(struct emu_hostile *h, int n, char **word)
 	h->sessions = sessions ? skip + sessions : 0;
 	h->mutate = mutate;
 	h->deep = deep;
+	h->packets = max(packets, 1U);
 	h->stingy = stingy;
 	h->flood = flood;
+	h->gids = gids;
 	h->properties = properties;
 	h->on = true;
 	hostile_enter(h, h->host[0] ? HOSTILE_MET : HOSTILE_AWAY);

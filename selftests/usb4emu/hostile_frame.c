@@ -161,6 +161,7 @@ static bool hostile_control(struct emu_hostile *h, u32 type, u32 flags, u32 arg,
 	h->count[HOSTILE_N_CONTROL]++;
 	if (forge) {
 		h->count[HOSTILE_N_CONTROL_FORGED]++;
+		h->count[HOSTILE_N_FRAMES_FORGED]++;
 		switch (hostile_below(h, 6)) {
 		case 0:
 			len = 1 + hostile_below(h, 2 * len);
@@ -307,6 +308,7 @@ void hostile_send(struct emu_hostile *h, struct hostile_packet *p)
 {
 	bool forge = hostile_forge(h), roce = p->type == 2;
 	u32 eof, tags = 0, len, at, i, which = 0, bad = HOSTILE_BODIES;
+	u64 before;
 
 	if (forge) {
 		/* 0 and 1: the HEAD, 2: a BODY, 3 and 4: the packet's own headers */
@@ -330,10 +332,14 @@ void hostile_send(struct emu_hostile *h, struct hostile_packet *p)
 	if (forge && (which < 2 || (which == 2 && !p->bodies)))
 		len = hostile_forge_head(h, p, &eof, &tags);
 	h->count[HOSTILE_N_PACKETS]++;
+	before = h->count[HOSTILE_N_FRAMES];
 	hostile_frame(h, eof, len, tags);
 	at = p->inl;
 	for (i = 0; i < p->bodies; i++)
 		hostile_body(h, p, i, &at, i == bad);
+	/* of a packet that is forged all of them */
+	if (forge)
+		h->count[HOSTILE_N_FRAMES_FORGED] += h->count[HOSTILE_N_FRAMES] - before;
 }
 
 /* Send something, mostly a packet. */
