@@ -109,6 +109,19 @@ provoke()
 		"$A_RXE" "$(gid_index a)" "$A_IP" "$B_RXE" "$(gid_index b)" "$B_IP"
 }
 
+# The qdisc on A lets a message out so slowly that it takes a while to send it
+# again.
+acknowledged_late()
+{
+	local rc=0
+
+	tc qdisc add dev "$A_DEV" root tbf rate 30mbit burst 10k limit 10m ||
+		return
+	provoke sent_again || rc=$?
+	tc qdisc del dev "$A_DEV" root
+	return $rc
+}
+
 # The responder stands still, because the qdisc on A lets nothing through.
 flooded()
 {
@@ -165,7 +178,7 @@ exclusive_end()
 }
 
 ktap_print_header
-ktap_set_plan 26
+ktap_set_plan 27
 check "netns exclusive: the device is where its netdev is" exclusive_link
 need "netns shared" exclusive_end
 run_step "veth" veth_up
@@ -188,6 +201,7 @@ check "a memory window and what is around it" provoke window
 check "duplicates from a zero based window" provoke zero_based
 check "a message of UC without an end" provoke no_end
 check "a flood of packets is not kept" flooded
+check "an acknowledgment while it is sent again" acknowledged_late
 check "ODP" verbs_check b -O -s 1,9,4095,4097,65537
 check "work that is for the kernel alone" provoke kernel_only
 check "datagrams for an address that is no GID" survives_strangers

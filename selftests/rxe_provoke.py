@@ -410,11 +410,29 @@ def flood(a, b):
         b.expect(e.IBV_WC_SUCCESS, "read")
 
 
+def sent_again(a, b):
+    """An acknowledgment that comes when a part has been sent again is one"""
+    connected(a, b, mtu=e.IBV_MTU_256)
+    b.qp.close()
+
+    packets = BUF // 256
+    before = a.counter("sent_pkts")
+    a.post(length=BUF)
+    end = time.monotonic() + 2
+    while not packets < a.counter("sent_pkts") - before < 2 * packets:
+        if time.monotonic() > end:
+            sys.exit("nothing was sent again")
+        time.sleep(0.001)
+    raw(b, a, 0x11, PSN + packets - 1, aeth())
+    a.expect(e.IBV_WC_SUCCESS, "a message that was sent again in part")
+    # the next message has the next PSN
+    a.post()
+    time.sleep(0.01)
+    raw(b, a, 0x11, PSN + packets, aeth())
+    a.expect(e.IBV_WC_SUCCESS, "the message after it")
+
+
 CASES = {f.__name__: f for f in (cause, dead, retrans, rnr, gid, duplicate, late_ack,
                                  only_ack, empty, no_bytes, confused, window,
-                                 zero_based, no_end, kernel_only, flood)}
-
-if __name__ == "__main__":
-    if len(sys.argv) != 8 or sys.argv[1] not in CASES:
-        sys.exit(__doc__)
-    CASES[sys.argv[1]](End(*sys.argv[2:5]), End(*sys.argv[5:8]))
+                                 zero_based, no_end, kernel_only, flood,
+                                 sent_again)}
