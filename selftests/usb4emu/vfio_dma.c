@@ -140,7 +140,7 @@ void vfu_unmap(struct vfu_dev *dev, u64 addr, u64 size)
 {
 	u32 from = vfu_find(dev, addr), to;
 
-	if (!size)
+	if (!size || !dev->nr_maps)
 		return;
 	if (from < dev->nr_maps && dev->maps[from].addr < addr)
 		from++;
@@ -166,9 +166,13 @@ void vfu_unmap_all(struct vfu_dev *dev)
 
 void *vfu_dma(struct vfu_dev *dev, u64 addr, size_t *len, bool write)
 {
-	const struct vfu_map *map = dev->maps + vfu_find(dev, addr);
+	u32 i = vfu_find(dev, addr);
+	const struct vfu_map *map;
 
-	if (map == dev->maps + dev->nr_maps || addr < map->addr || (write && !map->writable))
+	if (i == dev->nr_maps)
+		return NULL;
+	map = &dev->maps[i];
+	if (addr < map->addr || (write && !map->writable))
 		return NULL;
 	*len = min((u64)*len, map->size - (addr - map->addr));
 	return map->ptr + (addr - map->addr);
