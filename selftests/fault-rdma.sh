@@ -82,6 +82,40 @@ many()
 	[ $rc = 0 ] && busywait 3000 credits_whole
 }
 
+# set_flags NAME on|off: at A, then at B
+set_flags()
+{
+	local side
+
+	for side in a b; do
+		on $side ethtool --set-priv-flags "$(dev_of $side)" "$1" "$2" ||
+			return
+		sleep 0.0003
+	done
+}
+
+# The bypass and what it does are turned off and on all the time, so that packets
+# of a message take different ways and come in another order.
+flags_change()
+{
+	local side name rc=0
+
+	while :; do
+		for name in roce-bypass roce-multi-psn roce-icrc-elision; do
+			set_flags $name off && sleep 0.0007 &&
+				set_flags $name on && sleep 0.0011 || exit
+		done
+	done &
+	for side in a b; do
+		verbs_check $side -s $sizes -n $((4 * count)) -T 60 || rc=1
+	done
+	kill $! && wait $! 2> /dev/null
+	for name in roce-bypass roce-multi-psn roce-icrc-elision; do
+		set_flags $name on || return
+	done
+	return $rc
+}
+
 same_at_both_ends()
 {
 	local from to x y
@@ -97,7 +131,7 @@ same_at_both_ends()
 }
 
 ktap_print_header
-ktap_set_plan 10
+ktap_set_plan 11
 run_step "the link comes up" link_up
 run_step "RDMA devices" rxe_up
 check "statistics agree over mixed packets" mixed
@@ -107,5 +141,6 @@ check "one frame of 1000 is cut" under truncate chance 1000
 check "one frame of 300 is late" under delay chance 300 us 500
 check "one interrupt of 28 is lost" under irq-drop every 28
 check "one frame of 1000 is lost, 16 queue pairs" many
+check "the flags of the bypass change all the time" flags_change
 check "rping at the end" rping_ok a
 ktap_finished
