@@ -117,3 +117,41 @@ blast()
 	on_a python3 $py "$A_IP" "$B_IP" "$@" || { kill "$pid"; return 1; }
 	wait "$pid"
 }
+
+# --- what is left -------------------------------------------------------------
+
+# kB that the kernel has for itself and cannot give back
+used_kb()
+{
+	sync
+	echo 3 > /proc/sys/vm/drop_caches
+	sleep 2
+	awk '$1 == "MemTotal:" { n += $2 }
+		$1 ~ /^(MemFree|Buffers|Cached|SReclaimable|AnonPages):$/ { n -= $2 }
+		END { print n }' \
+		/proc/meminfo
+}
+
+# All modules but thunderbolt, whose users have gone
+unload_all()
+{
+	rdma link del "$A_RXE" 2> /dev/null
+	rdma link del "$B_RXE" 2> /dev/null
+	emu unplug 0.1 > /dev/null 2>&1
+	mod_unload rdma_ucm rdma_rxe usb4net_rdma roce_link || return
+	sleep 10
+}
+
+# slab_bytes > FILE: bytes in use, by cache
+slab_bytes()
+{
+	awk 'NR > 2 { print $1, $2 * $4 }' /proc/slabinfo | sort
+}
+
+# slab_grown FILE KB: the caches that have more than so much more than in FILE
+slab_grown()
+{
+	slab_bytes | join "$1" - | awk -v kb="$2" '$3 > $2 + 1024 * kb {
+		print $1 ": " $3 - $2 " bytes more"; bad = 1 }
+		END { exit bad }'
+}
