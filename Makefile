@@ -2,7 +2,7 @@
 #
 # make help tells what there is.
 
-.PHONY: all thunderbolt toolbox demo test test-long check \
+.PHONY: all thunderbolt toolbox demo test test-long test-debug check \
 	patches-check uml upstream upstream-check htmldocs \
 	clean distclean help
 
@@ -15,6 +15,7 @@ help:
 	@echo '  demo         two emulated hosts, one cable, RDMA over it'
 	@echo '  test         the tests that every change has to pass'
 	@echo '  test-long    all of them, before a release'
+	@echo '  test-debug   the tests on a kernel with KASAN, lockdep and the like'
 	@echo '  check        static checks'
 	@echo '  patches-check  each patch builds on top of those before it'
 	@echo '  upstream     three series for the kernel, in build/upstream/'
@@ -54,6 +55,9 @@ test:
 
 test-long:
 	@selftests/bed/suite test-long
+
+test-debug:
+	@selftests/bed/suite test-debug $(TESTS)
 
 check: toolbox
 	@scripts/check
