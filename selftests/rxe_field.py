@@ -279,8 +279,8 @@ class Changes(threading.Thread):
     def run(self):
         for mtu in (1500, 9000, 1280, 65520, 4200, 65520):
             for end in self.ends:
-                ip(end, "link", "set", end.dev, "mtu", mtu)
                 time.sleep(0.03)
+                ip(end, "link", "set", end.dev, "mtu", mtu)
 
 
 def mtu(a, b, may_fail=False):
