@@ -69,6 +69,32 @@ forge()
 		expect "$want"
 }
 
+# alike SIZE COUNT MS: datagrams to B, and which of them arrive
+alike()
+{
+	python3 "$(dirname "$0")/alike.py" "$B_IP" "$@"
+}
+
+# mingled SIZE COUNT MS: of so many packets the end of the first and the beginning of
+# the last are lost, with all that is between. What is left of them would be one.
+mingled()
+{
+	local size=$1 count=$2 ms=$3 n got lost
+
+	emu fault off && n=$(body_frames) && got=$(alike "$size" 2 0) &&
+		[ "$got" = "0 1" ] || fail "$got have arrived" || return
+	n=$((($(body_frames) - n) / 2))
+	echo "$n BODY frames in each"
+	[ "$n" -gt 0 ] || return
+	lost=$(((count - 1) * (n + 1)))
+	counters b > /tmp/before && fault drop router 0 after "$n" count "$lost" &&
+		got=$(alike "$size" "$count" "$ms") || return
+	emu fault list
+	[ -z "$got" ] || fail "$got have arrived" || return
+	emu fault off && ping_ok a "$B_IP" $large && expect \
+		"rx_drop_bad_body=1 rx_drop_truncated=1 rx_lost_frames=$lost rx_lost_packets=$((count - 1))"
+}
+
 # forge_control COUNTERS RULE...: likewise with the next CONTROL message.
 forge_control()
 {
@@ -141,7 +167,7 @@ alive()
 
 lost='rx_lost_packets=1'
 ktap_print_header
-ktap_set_plan 53
+ktap_set_plan 57
 run_step "the link comes up" link_up
 run_step "nothing else is sent" quiet
 run_step "a large ping has several BODY frames" count_bodies
@@ -218,6 +244,11 @@ check "a BODY_LAST is lost" forge $large \
 	"rx_drop_truncated=1 rx_lost_frames=1" drop eof 5
 check "a BODY_MORE is lost" forge $large \
 	"rx_drop_bad_body=1 rx_drop_truncated=1 rx_lost_frames=1" drop eof 4
+for v in 6000 9000 15000; do
+	check "the end of a packet and the beginning of the next, $v bytes" \
+		mingled $v 2 0
+done
+check "the same of two with one tag, 50 ms apart" mingled 6000 11 5
 
 # CONTROL
 check "CONTROL: unknown type" forge_control rx_drop_type=1 \

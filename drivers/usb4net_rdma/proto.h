@@ -32,6 +32,7 @@
 #define U4N_CAP_NO_ICRC		BIT(4)	/* ROCE packets without ICRC */
 #define U4N_CAP_MULTI_PSN	BIT(5)	/* and with several PSNs */
 #define U4N_CAP_BIG		BIT(6)	/* TCP packets above U4N_MAX_PACKET */
+#define U4N_CAP_STEPS		BIT(7)	/* BODY frames tell whose they are */
 #define U4N_CAP_META		(U4N_CAP_CSUM | U4N_CAP_GSO | \
 				 U4N_CAP_TUNNEL | U4N_CAP_BIG)
 
@@ -52,7 +53,7 @@
 
 /**
  * enum u4n_pdf - frame tags
- * @U4N_PDF_SOF: start of any frame
+ * @U4N_PDF_SOF: start of any frame, but see u4n_body_sof()
  * @U4N_PDF_HEAD_MORE: HEAD, BODY frames follow
  * @U4N_PDF_HEAD_LAST: HEAD that is a packet of its own
  * @U4N_PDF_BODY_MORE: BODY, another one follows
@@ -68,7 +69,9 @@ enum u4n_pdf {
 	U4N_PDF_CONTROL,
 };
 
-#define U4N_SOF_MASK	BIT(U4N_PDF_SOF)
+/* Start tags of BODY frames: 1, 7, 8, ... 15 */
+#define U4N_BODY_STEPS	10U
+#define U4N_SOF_MASK	(BIT(U4N_PDF_SOF) | GENMASK(15, U4N_PDF_CONTROL + 1))
 #define U4N_EOF_MASK	(BIT(U4N_PDF_HEAD_MORE) | BIT(U4N_PDF_HEAD_LAST) | \
 			 BIT(U4N_PDF_BODY_MORE) | BIT(U4N_PDF_BODY_LAST) | \
 			 BIT(U4N_PDF_CONTROL))
@@ -437,6 +440,22 @@ int u4n_hello_parse(const struct u4n_xd_msg *msg, struct u4n_peer *peer);
 
 /* headers.c */
 bool u4n_headers_match(const u8 *data, const struct u4n_meta *m);
+
+/**
+ * u4n_body_sof - start tag of the BODY frames of a packet
+ * @seq: number of the packet
+ *
+ * BODY frames have no header. If the end of a packet is lost and the beginning of
+ * a later one, what is left of both may add up. The tags tell them apart.
+ *
+ * Return: a tag that is not used at the end of frames.
+ */
+static inline unsigned int u4n_body_sof(u32 seq)
+{
+	unsigned int step = seq % U4N_BODY_STEPS;
+
+	return step ? U4N_PDF_CONTROL + step : U4N_PDF_SOF;
+}
 
 /**
  * u4n_body_check - check a BODY frame against what its HEAD announced

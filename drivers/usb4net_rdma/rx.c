@@ -30,6 +30,7 @@ static_assert(U4N_FRAME_SIZE <= PAGE_SIZE);
 
 #define U4N_RX_GFP	(GFP_ATOMIC | __GFP_NOWARN)
 #define U4N_RX_ORDER	get_order(8 * U4N_FRAME_SIZE)
+#define U4N_RX_STALE	msecs_to_jiffies(20)	/* BODY frames come sooner */
 
 static void u4n_rx_drop(struct u4n_link *l, enum u4n_drop why)
 {
@@ -201,6 +202,16 @@ static void u4n_rx_add(struct sk_buff *skb, const struct u4n_rx_buf *buf,
 }
 
 /*
+ * Does a BODY frame with this tag belong to the packet that is being collected?
+ * After a long silence the tag alone does not say.
+ */
+static bool u4n_rx_belongs(const struct u4n_link *l, unsigned int sof)
+{
+	return sof == l->rx.sof &&
+	       time_before_eq(jiffies, l->rx.last + U4N_RX_STALE);
+}
+
+/*
  * The usual case of u4n_rx_body(): full frames, but not the last one, in buffers
  * that are neighbours. Takes as many as there are.
  */
@@ -212,6 +223,8 @@ static unsigned int u4n_rx_bodies(struct u4n_link *l)
 	struct ring_frame *frame;
 	struct u4n_rx_buf run;
 
+	if (!u4n_rx_belongs(l, l->rx.sof))
+		return 0;
 	/* those that are left must have a byte at least, see u4n_body_check() */
 	max = min(l->rx.bodies - 1,
 		  (l->rx.left - l->rx.bodies) / (U4N_FRAME_SIZE - 1));
@@ -219,7 +232,7 @@ static unsigned int u4n_rx_bodies(struct u4n_link *l)
 		if (fresh->offset >= l->rx.fresh_end &&
 		    !u4n_rx_refill(l, U4N_RX_GFP))
 			break;
-		frame = u4n_ring_poll_rx_full(l, U4N_PDF_SOF, U4N_PDF_BODY_MORE);
+		frame = u4n_ring_poll_rx_full(l, l->rx.sof, U4N_PDF_BODY_MORE);
 		if (!frame)
 			break;
 		rf = container_of(frame, struct u4n_rx_frame, frame);
@@ -322,6 +335,8 @@ static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 	l->rx.skb = skb;
 	l->rx.bodies = head.bodies;
 	l->rx.left = head.len - head.inl;
+	l->rx.sof = l->hs.peer.caps & U4N_CAP_STEPS ? u4n_body_sof(head.seq) :
+						      U4N_PDF_SOF;
 	return U4N_DROP_NONE;
 }
 
@@ -333,7 +348,8 @@ static enum u4n_drop u4n_rx_body(struct u4n_link *l, enum u4n_pdf pdf,
 
 	if (!l->rx.bodies)
 		return U4N_DROP_ORPHAN;
-	if (u4n_body_check(pdf, size, l->rx.bodies, l->rx.left))
+	if (!u4n_rx_belongs(l, rf->frame.sof) ||
+	    u4n_body_check(pdf, size, l->rx.bodies, l->rx.left))
 		return U4N_DROP_BODY;
 	page_pool_dma_sync_for_cpu(rf->buf.pool, rf->buf.page, rf->buf.offset,
 				   size);
@@ -357,7 +373,8 @@ static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
 		return U4N_DROP_CRC;
 	if (rf->frame.flags & RING_DESC_BUFFER_OVERRUN)
 		return U4N_DROP_OVERRUN;
-	if (rf->frame.sof != U4N_PDF_SOF)
+	if (rf->frame.sof != U4N_PDF_SOF && pdf != U4N_PDF_BODY_MORE &&
+	    pdf != U4N_PDF_BODY_LAST)
 		return U4N_DROP_PDF;
 	if (l->rx.stopped)
 		return U4N_DROP_STOPPED;

@@ -174,13 +174,13 @@ static void u4n_tx_maybe_stop(struct u4n_link *l, struct sk_buff_head *done)
 
 /* Next frame of the ring, from here to the peer */
 static void u4n_tx_post(struct u4n_link *l, struct u4n_tx_frame *tf,
-			enum u4n_pdf pdf, unsigned int size)
+			unsigned int sof, enum u4n_pdf pdf, unsigned int size)
 {
 	/* all of them, which is one word */
 	tf->frame.size = size & (U4N_FRAME_SIZE - 1);	/* 0 means 4096 */
 	tf->frame.flags = 0;
 	tf->frame.eof = pdf;
-	tf->frame.sof = U4N_PDF_SOF;
+	tf->frame.sof = sof;
 	trace_u4n_tx_frame(l->ndev, true, tf - l->tx.frames, &tf->frame,
 			   U4N_DROP_NONE);
 	u4n_ring_post_tx(l, &tf->frame);
@@ -202,9 +202,13 @@ static void u4n_tx_kick_soon(struct u4n_link *l)
 		u4n_tx_kick(l);
 }
 
-/* Post a HEAD or CONTROL frame, with what is in the slot, and @bodies BODY frames */
+/*
+ * Post a HEAD or CONTROL frame, with what is in the slot, and @bodies BODY frames
+ * with the start tag @sof
+ */
 static void u4n_tx_post_all(struct u4n_link *l, enum u4n_pdf pdf,
-			    unsigned int size, unsigned int bodies)
+			    unsigned int size, unsigned int bodies,
+			    unsigned int sof)
 {
 	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head++);
 
@@ -214,11 +218,11 @@ static void u4n_tx_post_all(struct u4n_link *l, enum u4n_pdf pdf,
 	l->tx.kick_due = true;
 	dma_sync_single_for_device(u4n_ring_dma_dev(l), tf->slot_dma, size,
 				   DMA_TO_DEVICE);
-	u4n_tx_post(l, tf, pdf, size);
+	u4n_tx_post(l, tf, U4N_PDF_SOF, pdf, size);
 	while (bodies) {
 		tf = u4n_tx_frame(l, l->tx.head++);
-		u4n_tx_post(l, tf, --bodies ? U4N_PDF_BODY_MORE :
-					      U4N_PDF_BODY_LAST, tf->len);
+		u4n_tx_post(l, tf, sof, --bodies ? U4N_PDF_BODY_MORE :
+						   U4N_PDF_BODY_LAST, tf->len);
 	}
 }
 
@@ -309,7 +313,9 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	u64_stats_update_end(&l->tx.syncp);
 
 	u4n_tx_post_all(l, plan->bodies ? U4N_PDF_HEAD_MORE : U4N_PDF_HEAD_LAST,
-			U4N_HEAD_SIZE + plan->inl, plan->bodies);
+			U4N_HEAD_SIZE + plan->inl, plan->bodies,
+			l->tx.caps & U4N_CAP_STEPS ? u4n_body_sof(head.seq) :
+						     U4N_PDF_SOF);
 
 	/* TCP may hold the next packet back until this one is done with */
 	if (!plan->bodies)
@@ -631,7 +637,7 @@ bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force)
 	ctl->limit = u4n_credit_rx_limit(&l->rx.credit);
 	size = u4n_ctl_build(u4n_tx_frame(l, l->tx.head)->slot, ctl);
 	WRITE_ONCE(l->tx.told, ctl->limit);
-	u4n_tx_post_all(l, U4N_PDF_CONTROL, size, 0);
+	u4n_tx_post_all(l, U4N_PDF_CONTROL, size, 0, U4N_PDF_SOF);
 	u4n_tx_kick(l);
 
 	u4n_tx_count(l, U4N_TX_FRAMES, 1);

@@ -194,6 +194,7 @@ struct u4n_hs {
 
 #define U4N_CAPS	(U4N_CAP_ROCE | U4N_CAP_CSUM | U4N_CAP_GSO | \
 			 U4N_CAP_NO_ICRC | U4N_CAP_MULTI_PSN | \
+			 U4N_CAP_STEPS | \
 			 (U4N_HAVE_TUNNEL ? U4N_CAP_TUNNEL : 0) | \
 			 (U4N_HAVE_BIG ? U4N_CAP_BIG : 0))
 
@@ -419,6 +420,7 @@ enum u4n_rx_counter {
  * @meta: its metadata
  * @bodies: BODY frames to come
  * @left: bytes to come
+ * @sof: start tag of these frames
  * @last: time of the last HEAD or CONTROL frame, jiffies
  * @deaf: keepalives in a row that said that the peer does not hear us
  * @peer_mtu: MTU in the last keepalive
@@ -454,6 +456,7 @@ struct u4n_rx {
 	struct u4n_meta meta;
 	u8 bodies;
 	u32 left;
+	unsigned int sof;
 	unsigned long last;
 	unsigned int deaf;
 	u32 peer_mtu;

@@ -153,6 +153,16 @@ local function head_ok(tvb)
 		tvb(22, 1):uint() <= 17
 end
 
+-- Start tags: BODY frames may have one that changes with the packet's number.
+local function sof_ok(sof, eof)
+	return sof == SOF or
+		((eof == BODY_MORE or eof == BODY_LAST) and sof > CONTROL)
+end
+
+local function is_of(seq, sof)
+	return sof == SOF or sof == CONTROL + seq % 10
+end
+
 -- Frames that "sent" counts and that have not been seen here.
 local function count_lost(s, tvb)
 	local gen, sent = tvb(2, 2):le_uint(), tvb(4, 4):le_uint()
@@ -175,7 +185,7 @@ local function packet_end(s, result)
 end
 
 -- First pass: what this frame does to its stream.
-local function track(s, tvb, eof, number)
+local function track(s, tvb, sof, eof, number)
 	local result = { lost = 0 }
 
 	done[number] = result
@@ -190,6 +200,7 @@ local function track(s, tvb, eof, number)
 	if eof == HEAD_MORE or eof == HEAD_LAST then
 		s.packet = tvb(HEAD_LEN):bytes()
 		s.want = tvb(16, 4):le_uint()
+		s.seq = tvb(12, 4):le_uint()
 		s.frames = 1
 		s.roce = tvb(0, 1):uint() == ROCE
 		s.flags = tvb(1, 1):uint()
@@ -197,8 +208,9 @@ local function track(s, tvb, eof, number)
 			packet_end(s, result)
 		end
 	elseif eof == BODY_MORE or eof == BODY_LAST then
-		if not s.packet then
+		if not s.packet or not is_of(s.seq, sof) then
 			result.broken = true
+			s.packet = nil
 			return
 		end
 		s.packet:append(tvb:bytes())
@@ -298,7 +310,7 @@ local function frame(tvb, pinfo, root, header)
 	local tree, result
 
 	if not pinfo.visited then
-		track(stream_of(header), tvb, eof, pinfo.number)
+		track(stream_of(header), tvb, header(2, 1):uint(), eof, pinfo.number)
 	end
 	result = done[pinfo.number] or { lost = 0 }
 	info(pinfo, tvb, eof)
@@ -417,7 +429,7 @@ function emu.dissector(tvb, pinfo, root)
 	end
 	pinfo.cols.info = "Frame, " .. body:len() .. " bytes"
 	kind = tvb(3, 1):uint()
-	if tvb(2, 1):uint() ~= SOF or not pdfs[kind] or
+	if not sof_ok(tvb(2, 1):uint(), kind) or not pdfs[kind] or
 	   (kind <= HEAD_LAST and not head_ok(body)) or
 	   (kind == CONTROL and body:len() < CTL_LEN) then
 		Dissector.get("data"):call(body, pinfo, root)
