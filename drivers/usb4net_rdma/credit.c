@@ -40,8 +40,8 @@ int u4n_credit_tx_avail(const struct u4n_credit_tx *c)
  */
 bool u4n_credit_tx_update(struct u4n_credit_tx *c, u32 limit)
 {
-	if ((s32)(limit - c->limit) < 0 ||
-	    (s32)(limit - c->sent) > (s32)c->window)
+	/* what is below the old limit wraps to a large number */
+	if (limit - c->limit > c->sent + c->window - c->limit)
 		return false;
 	c->limit = limit;
 	return true;

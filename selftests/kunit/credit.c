@@ -29,6 +29,7 @@ static void sender(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, u4n_credit_tx_update(&c, at + WINDOW));
 	KUNIT_EXPECT_FALSE(test, u4n_credit_tx_update(&c, at + WINDOW - 1));
 	KUNIT_EXPECT_FALSE(test, u4n_credit_tx_update(&c, at + WINDOW + 1));
+	KUNIT_EXPECT_FALSE(test, u4n_credit_tx_update(&c, at + (1U << 31)));
 	KUNIT_EXPECT_EQ(test, u4n_credit_tx_avail(&c), WINDOW);
 
 	c.sent += WINDOW;
