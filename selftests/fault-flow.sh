@@ -11,7 +11,8 @@
 # beds: uml qemu
 # topology: netns
 # timeout: 400
-# runs: uml uml:smoke:tb=patched
+# runs: uml
+# runs-long: uml:smoke:tb=patched
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"

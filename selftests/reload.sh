@@ -9,8 +9,8 @@
 # topology: netns
 # timeout: 400
 # uml-mode: basic
-# runs: uml uml:smoke:tb=patched
-# runs-long: qemu
+# runs: uml
+# runs-long: uml:smoke:tb=patched qemu
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/traffic.sh"

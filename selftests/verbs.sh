@@ -9,8 +9,8 @@
 # beds: uml qemu
 # topology: netns
 # timeout: 400
-# runs: uml qemu:smoke uml:smoke:tb=patched
-# runs-long: qemu qemu:smoke:topology=pair qemu:smoke:tb=patched
+# runs: uml qemu:smoke
+# runs-long: uml:smoke:tb=patched qemu qemu:smoke:topology=pair qemu:smoke:tb=patched
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/traffic.sh"
