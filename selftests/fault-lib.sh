@@ -120,18 +120,6 @@ blast()
 
 # --- what is left -------------------------------------------------------------
 
-# kB that the kernel has for itself and cannot give back
-used_kb()
-{
-	sync
-	echo 3 > /proc/sys/vm/drop_caches
-	sleep 2
-	awk '$1 == "MemTotal:" { n += $2 }
-		$1 ~ /^(MemFree|Buffers|Cached|SReclaimable|AnonPages):$/ { n -= $2 }
-		END { print n }' \
-		/proc/meminfo
-}
-
 # All modules but thunderbolt, whose users have gone
 unload_all()
 {

@@ -340,18 +340,6 @@ enough()
 
 # --- memory -------------------------------------------------------------------
 
-# kB that the kernel has for itself and cannot give back
-used_kb()
-{
-	sync
-	echo 3 > /proc/sys/vm/drop_caches
-	sleep 2
-	awk '$1 == "MemTotal:" { n += $2 }
-		$1 ~ /^(MemFree|Buffers|Cached|SReclaimable|AnonPages):$/ { n -= $2 }
-		END { print n }' \
-		/proc/meminfo
-}
-
 # All of it is unloaded, and the memory is there again.
 no_leak()
 {

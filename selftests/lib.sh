@@ -491,3 +491,15 @@ emu_stat()
 {
 	emu stats | awk -v k="$1" '$1 == k { print $2; f = 1 } END { exit !f }'
 }
+
+# kB that the kernel has for itself and cannot give back
+used_kb()
+{
+	sync
+	echo 3 > /proc/sys/vm/drop_caches
+	sleep 2
+	awk '$1 == "MemTotal:" { n += $2 }
+		$1 ~ /^(MemFree|Buffers|Cached|SReclaimable|AnonPages):$/ { n -= $2 }
+		END { print n }' \
+		/proc/meminfo
+}

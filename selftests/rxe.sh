@@ -115,27 +115,14 @@ provoke()
 	[ $rc -eq 0 ] && grep -qx "$1: done" <<< "$out"
 }
 
-# The qdisc on A lets a message out so slowly that it takes a while to send it
-# again.
-acknowledged_late()
+# slowly RATE CASE: the qdisc on A lets through no more than that
+slowly()
 {
 	local rc=0
 
-	tc qdisc add dev "$A_DEV" root tbf rate 5mbit burst 10k limit 10m ||
+	tc qdisc add dev "$A_DEV" root tbf rate "$1" burst 10k limit 10m ||
 		return
-	provoke sent_again || rc=$?
-	tc qdisc del dev "$A_DEV" root
-	return $rc
-}
-
-# The responder stands still, because the qdisc on A lets nothing through.
-flooded()
-{
-	local rc=0
-
-	tc qdisc add dev "$A_DEV" root tbf rate 1mbit burst 10k limit 10m ||
-		return
-	provoke flood || rc=$?
+	provoke "$2" || rc=$?
 	tc qdisc del dev "$A_DEV" root
 	return $rc
 }
@@ -206,8 +193,9 @@ check "a FLUSH is not taken for a READ" provoke confused
 check "a memory window and what is around it" provoke window
 check "duplicates from a zero based window" provoke zero_based
 check "a message of UC without an end" provoke no_end
-check "a flood of packets is not kept" flooded
-check "an acknowledgment while it is sent again" acknowledged_late
+check "a flood of packets is not kept" slowly 1mbit flood
+check "an acknowledgment while it is sent again" \
+	slowly 5mbit sent_again
 check "ODP" verbs_check b -O -s 1,9,4095,4097,65537
 check "work that is for the kernel alone" provoke kernel_only
 check "datagrams for an address that is no GID" survives_strangers
