@@ -10,6 +10,7 @@
 # topology: pair
 # timeout: 600
 # runs: none
+# runs-long: qemu
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -33,6 +34,7 @@ load_rxe()
 
 # --- NVMe ---------------------------------------------------------------------------
 
+# At any address: nvmet does not listen again at one whose device has gone.
 target_up()
 {
 	# shellcheck disable=SC2016 # the other shell's
@@ -50,8 +52,8 @@ target_up()
 		printf /dev/nullb7 > device_path && echo 1 > enable &&
 		cd ../../../../ports && mkdir 1 && cd 1 &&
 		echo ipv4 > addr_adrfam && echo rdma > addr_trtype &&
-		echo "$1" > addr_traddr && echo 4420 > addr_trsvcid &&
-		ln -s ../../subsystems/"$0" subsystems/' $nqn "$B_IP" &&
+		echo 0.0.0.0 > addr_traddr && echo 4420 > addr_trsvcid &&
+		ln -s ../../subsystems/"$0" subsystems/' $nqn &&
 	modprobe nvme-rdma
 }
 
@@ -184,6 +186,14 @@ ends_under_load()
 	under_load "$@" && busywait 30000 no_controllers
 }
 
+# Whether the controller has gone with the cable, or waits for its target, is a
+# question of what it hears of first: the error or the device.
+back()
+{
+	controllers > /dev/null || connect || return
+	still_there 1
+}
+
 rxe_gone()
 {
 	on_"$1" rdma link delete "$(rxe_of "$1")"
@@ -216,9 +226,9 @@ run_step "NVMe: A connects after that" connect
 check "NVMe: B's RDMA device goes under load" under_load rxe_gone b
 run_step "NVMe: it is there again" rxe_up_on b
 check "NVMe: A finds the data again by itself" busywait 100000 still_there 1
-check "NVMe: the cable is pulled under load" ends_under_load cable_out
+check "NVMe: the cable is pulled under load" under_load cable_out
 run_step "NVMe: the cable is plugged in again" cable_in
-run_step "NVMe: A connects after that" connect
+check "NVMe: the data is there again" busywait 100000 back
 check "NVMe: write, read, verify at last" content 2
 check "NVMe: the end" target_down
 ktap_finished
