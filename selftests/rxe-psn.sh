@@ -46,7 +46,7 @@ case_of()
 }
 
 ktap_print_header
-ktap_set_plan 14
+ktap_set_plan 15
 run_step "a RoCE link" loop_up
 run_step "rxe devices" rxe_up
 check "lengths around the multiples of the path MTU" psn lengths
@@ -56,6 +56,7 @@ check "it changes what it takes in the midst of a message" psn change
 check "duplicates in part" psn partial
 check "a packet overtaken by parts of itself" psn overtaken
 check "a loss while something is sent again" psn twice
+check "a gap in what is read" psn gap
 check "RNR" psn rnr
 check "numbers of PSNs that are not true" psn forged
 check "requests of all kinds, faults in every place" mixed positions

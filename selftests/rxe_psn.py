@@ -320,6 +320,23 @@ def twice(link):
         sys.exit("the timer, which runs for 268 ms, was waited for")
 
 
+def gap(link):
+    """What is missing of a READ is asked for when the next response comes, once"""
+    size = [6 * LIMIT * 4096]
+    for lost in range(5):
+        what = f"READ, response {lost} of 6 was lost"
+        link.connect(WRAP, timeout=16)
+        reset()
+        fault("b", "drop", lost)
+        start = time.monotonic()
+        link.run(READ, size, what)
+        ms = (time.monotonic() - start) * 1000
+        print(f"{what}: {ms:.2f} ms")
+        if ms > 10:
+            sys.exit("the timer, which runs for 20 ms, was waited for")
+        want(sent()[::2], [2, 6 + 6 - lost], f"{what}: requests and responses")
+
+
 def rnr(link):
     """No receive is posted"""
     for op in (SEND, WRITE_IMM):
@@ -365,7 +382,7 @@ def main():
     link = Link(End(*sys.argv[2:4]), End(*sys.argv[4:6]))
     reset()
     {f.__name__: f for f in (lengths, positions, one, change, partial, overtaken,
-                             twice, rnr, forged)}[case](link)
+                             twice, gap, rnr, forged)}[case](link)
 
 
 if __name__ == "__main__":
