@@ -75,11 +75,13 @@ alike()
 	python3 "$(dirname "$0")/alike.py" "$B_IP" "$@"
 }
 
-# mingled SIZE COUNT MS: of so many packets the end of the first and the beginning of
+# mingled SIZE COUNT MS [COUNTERS]: of so many packets the end of the first and the beginning of
 # the last are lost, with all that is between. What is left of them would be one.
+# COUNTERS are how it shows.
 mingled()
 {
 	local size=$1 count=$2 ms=$3 n got lost
+	local want=${4-rx_drop_bad_body=1 rx_drop_truncated=1}
 
 	emu fault off && n=$(body_frames) && got=$(alike "$size" 2 0) &&
 		[ "$got" = "0 1" ] || fail "$got have arrived" || return
@@ -92,7 +94,15 @@ mingled()
 	emu fault list
 	[ -z "$got" ] || fail "$got have arrived" || return
 	emu fault off && ping_ok a "$B_IP" $large && expect \
-		"rx_drop_bad_body=1 rx_drop_truncated=1 rx_lost_frames=$lost rx_lost_packets=$((count - 1))"
+		"$want rx_lost_frames=$lost rx_lost_packets=$((count - 1))"
+}
+
+# late TAG: what comes late is not lost
+late()
+{
+	counters b > /tmp/before && emu fault off &&
+		fault delay router 0 eof "$1" us 100000 count 1 || return
+	ping_ok a "$B_IP" $large && once && ping_ok a "$B_IP" $large && expect ''
 }
 
 # forge_control COUNTERS RULE...: likewise with the next CONTROL message.
@@ -167,7 +177,7 @@ alive()
 
 lost='rx_lost_packets=1'
 ktap_print_header
-ktap_set_plan 57
+ktap_set_plan 59
 run_step "the link comes up" link_up
 run_step "nothing else is sent" quiet
 run_step "a large ping has several BODY frames" count_bodies
@@ -248,7 +258,11 @@ for v in 6000 9000 15000; do
 	check "the end of a packet and the beginning of the next, $v bytes" \
 		mingled $v 2 0
 done
-check "the same of two with one tag, 50 ms apart" mingled 6000 11 5
+check "the same of two with one tag, 50 ms apart" \
+	mingled 6000 11 5 rx_drop_truncated=1
+for v in 4 5; do
+	check "a BODY frame is late, end tag $v" late $v
+done
 
 # CONTROL
 check "CONTROL: unknown type" forge_control rx_drop_type=1 \

@@ -30,7 +30,7 @@ static_assert(U4N_FRAME_SIZE <= PAGE_SIZE);
 
 #define U4N_RX_GFP	(GFP_ATOMIC | __GFP_NOWARN)
 #define U4N_RX_ORDER	get_order(8 * U4N_FRAME_SIZE)
-#define U4N_RX_STALE	msecs_to_jiffies(20)	/* BODY frames come sooner */
+#define U4N_RX_LATE	msecs_to_jiffies(20)	/* BODY frames come sooner */
 
 static void u4n_rx_drop(struct u4n_link *l, enum u4n_drop why)
 {
@@ -39,10 +39,10 @@ static void u4n_rx_drop(struct u4n_link *l, enum u4n_drop why)
 	u64_stats_update_end(&l->rx.syncp);
 }
 
-/* Give up the packet whose BODY frames are being collected */
+/* Give up the packet whose BODY frames are being collected, or that is held */
 static void u4n_rx_abort(struct u4n_link *l, enum u4n_drop why)
 {
-	if (!l->rx.bodies)
+	if (!l->rx.skb)
 		return;
 	l->rx.bodies = 0;
 	kfree_skb(l->rx.skb);
@@ -63,38 +63,6 @@ void u4n_rx_broken(struct u4n_link *l)
 	l->rx.stopped = true;
 	u4n_rx_count(l, U4N_RX_PROTO_ERRORS, 1);
 	u4n_hs_end(l, U4N_WHY_PROTOCOL);
-}
-
-/**
- * u4n_rx_credit - take over the fields that HEAD and CONTROL have in common
- * @l: the link
- * @gen: generation of the frame
- * @sent: its number
- * @limit: what the peer lets us send
- *
- * Return: false if the frame is to be ignored, because it is of another session
- * or the session is at its end.
- */
-bool u4n_rx_credit(struct u4n_link *l, u16 gen, u32 sent, u32 limit)
-{
-	int lost;
-
-	if (gen != l->rx.gen)
-		return false;
-
-	lost = u4n_credit_rx_sent(&l->rx.credit, sent);
-	if (lost < 0 || (s32)(limit - l->rx.tx_limit) < 0) {
-		u4n_rx_broken(l);
-		return false;
-	}
-	if (lost) {
-		u4n_rx_count(l, U4N_RX_LOST_FRAMES, lost);
-		/* publish with this frame: there may be few more of them */
-		l->rx.posted = l->rx.batch;
-	}
-	l->rx.tx_limit = limit;
-	WRITE_ONCE(l->rx.last, jiffies);
-	return true;
 }
 
 /* Tell the ring of the buffers posted, and then let the peer be told */
@@ -202,13 +170,12 @@ static void u4n_rx_add(struct sk_buff *skb, const struct u4n_rx_buf *buf,
 }
 
 /*
- * Does a BODY frame with this tag belong to the packet that is being collected?
- * After a long silence the tag alone does not say.
+ * Has it been long since the HEAD? So much may have been lost meanwhile that the tag
+ * is the same again. Or somebody was not scheduled.
  */
-static bool u4n_rx_belongs(const struct u4n_link *l, unsigned int sof)
+static bool u4n_rx_is_late(const struct u4n_link *l)
 {
-	return sof == l->rx.sof &&
-	       time_before_eq(jiffies, l->rx.last + U4N_RX_STALE);
+	return time_after(jiffies, l->rx.last + U4N_RX_LATE);
 }
 
 /*
@@ -223,7 +190,7 @@ static unsigned int u4n_rx_bodies(struct u4n_link *l)
 	struct ring_frame *frame;
 	struct u4n_rx_buf run;
 
-	if (!u4n_rx_belongs(l, l->rx.sof))
+	if (u4n_rx_is_late(l))
 		return 0;
 	/* those that are left must have a byte at least, see u4n_body_check() */
 	max = min(l->rx.bodies - 1,
@@ -285,6 +252,59 @@ static enum u4n_drop u4n_rx_deliver(struct u4n_link *l, struct sk_buff *skb)
 	return U4N_DROP_NONE;
 }
 
+/*
+ * A packet is held because its BODY frames came late. Now the number of the next
+ * frame tells whether any were lost since its HEAD.
+ */
+static void u4n_rx_release(struct u4n_link *l, bool lost)
+{
+	struct sk_buff *skb = l->rx.skb;
+	enum u4n_drop why;
+
+	if (lost) {
+		u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+		return;
+	}
+	l->rx.skb = NULL;
+	why = u4n_rx_deliver(l, skb);
+	if (why)
+		u4n_rx_drop(l, why);
+}
+
+/**
+ * u4n_rx_credit - take over the fields that HEAD and CONTROL have in common
+ * @l: the link
+ * @gen: generation of the frame
+ * @sent: its number
+ * @limit: what the peer lets us send
+ *
+ * Return: false if the frame is to be ignored, because it is of another session
+ * or the session is at its end.
+ */
+bool u4n_rx_credit(struct u4n_link *l, u16 gen, u32 sent, u32 limit)
+{
+	int lost;
+
+	if (gen != l->rx.gen)
+		return false;
+
+	lost = u4n_credit_rx_sent(&l->rx.credit, sent);
+	if (lost < 0 || (s32)(limit - l->rx.tx_limit) < 0) {
+		u4n_rx_broken(l);
+		return false;
+	}
+	if (unlikely(l->rx.skb))
+		u4n_rx_release(l, lost);
+	if (lost) {
+		u4n_rx_count(l, U4N_RX_LOST_FRAMES, lost);
+		/* publish with this frame: there may be few more of them */
+		l->rx.posted = l->rx.batch;
+	}
+	l->rx.tx_limit = limit;
+	WRITE_ONCE(l->rx.last, jiffies);
+	return true;
+}
+
 static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 				 struct u4n_rx_frame *rf, unsigned int size)
 {
@@ -333,6 +353,7 @@ static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 		page_pool_put_full_page(old.pool, old.page, true);
 
 	l->rx.skb = skb;
+	l->rx.late = false;
 	l->rx.bodies = head.bodies;
 	l->rx.left = head.len - head.inl;
 	l->rx.sof = l->hs.peer.caps & U4N_CAP_STEPS ? u4n_body_sof(head.seq) :
@@ -348,7 +369,7 @@ static enum u4n_drop u4n_rx_body(struct u4n_link *l, enum u4n_pdf pdf,
 
 	if (!l->rx.bodies)
 		return U4N_DROP_ORPHAN;
-	if (!u4n_rx_belongs(l, rf->frame.sof) ||
+	if (rf->frame.sof != l->rx.sof ||
 	    u4n_body_check(pdf, size, l->rx.bodies, l->rx.left))
 		return U4N_DROP_BODY;
 	page_pool_dma_sync_for_cpu(rf->buf.pool, rf->buf.page, rf->buf.offset,
@@ -357,7 +378,8 @@ static enum u4n_drop u4n_rx_body(struct u4n_link *l, enum u4n_pdf pdf,
 		return U4N_DROP_NO_PAGE;
 
 	l->rx.left -= size;
-	if (--l->rx.bodies)
+	l->rx.late |= u4n_rx_is_late(l);
+	if (--l->rx.bodies || l->rx.late)
 		return U4N_DROP_NONE;
 
 	l->rx.skb = NULL;
@@ -382,12 +404,14 @@ static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
 	switch (pdf) {
 	case U4N_PDF_HEAD_MORE:
 	case U4N_PDF_HEAD_LAST:
-		u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+		if (l->rx.bodies)
+			u4n_rx_abort(l, U4N_DROP_TRUNCATED);
 		page_pool_dma_sync_for_cpu(rf->buf.pool, rf->buf.page,
 					   rf->buf.offset, size);
 		return u4n_rx_head(l, pdf, rf, size);
 	case U4N_PDF_CONTROL:
-		u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+		if (l->rx.bodies)
+			u4n_rx_abort(l, U4N_DROP_TRUNCATED);
 		page_pool_dma_sync_for_cpu(rf->buf.pool, rf->buf.page,
 					   rf->buf.offset, size);
 		u4n_rx_count(l, U4N_RX_CONTROL, 1);

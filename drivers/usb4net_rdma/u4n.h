@@ -415,9 +415,10 @@ enum u4n_rx_counter {
  * @credit: what we let the peer send
  * @tx_limit: what the peer lets us send
  * @seq: next packet expected
- * @skb: packet whose BODY frames have not all come
+ * @skb: packet whose BODY frames have not all come, or came late
  * @type: its &enum u4n_head_type
  * @meta: its metadata
+ * @late: they do not come at once: it waits for the next frame's number
  * @bodies: BODY frames to come
  * @left: bytes to come
  * @sof: start tag of these frames
@@ -454,6 +455,7 @@ struct u4n_rx {
 	struct sk_buff *skb;
 	u8 type;
 	struct u4n_meta meta;
+	bool late;
 	u8 bodies;
 	u32 left;
 	unsigned int sof;
