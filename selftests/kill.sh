@@ -174,6 +174,13 @@ none_works()
 	[ "$(working)" = 0 ]
 }
 
+# carrier_back: and all is as it was
+carrier_back()
+{
+	on_b ip link set "$B_DEV" up && both_up 6000 &&
+		on_b ip -6 addr replace "$B_IP6/64" dev "$B_DEV" nodad
+}
+
 # RC goes on as if nothing had happened: shorter than its timeout
 short_loss()
 {
@@ -191,13 +198,15 @@ short_loss()
 	end "$pid_a" "$pid_b"
 }
 
-# It ends by its own timeout, neither before it nor much after it: ib_send_lat has
-# timeout 14 and 7 retries, 0.07 to 2.2 s each as the verbs allow.
+# It ends by its own timeout, neither before it nor much after it: ib_send_bw has
+# timeout 14 and 7 retries, 0.07 to 2.2 s each as the verbs allow. It always has
+# something to be acknowledged. The client of ib_send_lat may have nothing: it
+# then waits for an answer that the server could not send, and rightly for ever.
 long_loss()
 {
 	local start took
 
-	begin ib_send_lat && on_b ip link set "$B_DEV" down &&
+	begin ib_send_bw && on_b ip link set "$B_DEV" down &&
 		busywait 2000 no_carriers || return
 	start=$(now_ms)
 	busywait 25000 _gone "$pid_a" || fail "the client waits for ever" || return
@@ -205,8 +214,18 @@ long_loss()
 	echo "ended after $took ms"
 	[ $took -ge 300 ] || fail "its retries were not waited for" || return
 	! wait "$pid_a" || fail "it saw no error" || return
-	end "$pid_b" && on_b ip link set "$B_DEV" up && both_up 6000 &&
-		on_b ip -6 addr replace "$B_IP6/64" dev "$B_DEV" nodad
+	end "$pid_b" && carrier_back
+}
+
+# What it has sent again without a carrier waits for nothing: the neighbour's
+# address, for example.
+killed_meanwhile()
+{
+	begin verbs_check-rc && on_b ip link set "$B_DEV" down &&
+		busywait 2000 no_carriers && sleep 0.7 || return
+	end "$pid_a" "$pid_b" && busywait $free_limit no_objects ||
+		fail "left behind: $(objects)" || return
+	carrier_back
 }
 
 # client_ended: the program at A has ended by itself, with an error.
@@ -266,7 +285,7 @@ works()
 }
 
 ktap_print_header
-ktap_set_plan $((3 + ${#programs[@]} + 9))
+ktap_set_plan $((3 + ${#programs[@]} + 10))
 fix_cpuinfo
 RANDOM=${SEED:-1}
 run_step "the link comes up" link_up
@@ -278,6 +297,7 @@ done
 check "all works" works
 check "the carrier is lost for a short time" short_loss
 check "the carrier is lost for good" long_loss
+check "programs are killed without a carrier" killed_meanwhile
 run_step "the cable is pulled" cable_pulled
 run_step "rdma link del, ib_send_bw" link_deleted ib_send_bw
 run_step "rdma link del, rping" link_deleted rping
