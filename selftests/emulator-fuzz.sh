@@ -12,4 +12,4 @@
 top=$(dirname "$(dirname "$(readlink -f "$0")")")
 
 exec "$top/scripts/toolbox" run make -s -C "$top/selftests/usb4emu" fuzz \
-	"O=$top/build/usb4emu-test" "FUZZ_SECONDS=${FUZZ_SECONDS:-120}"
+	"O=$top/build/usb4emu-test" "FUZZ_SECONDS=${FUZZ_SECONDS:-60}"

@@ -274,12 +274,12 @@ lists()
 
 	unplug_all_cables && plug_hostile && sent=$(hostile_stat control) || return
 	hostile rdma own $((0x0a420042)) host $((0x0a420001)) len 1 mtu 1024 &&
-		start=$(_now_ms) &&
+		start=$(now_ms) &&
 		hostile start seed 4 gids 1 mutate 0 deep 1 &&
 		patiently 20000 _is_up && sleep 10 && hostile stop || return
 	sent=$(($(hostile_stat control) - sent))
 	taken=$((sent - $(counter a gids_ignored)))
-	most=$((20 + 20 * ($(_now_ms) - start + 999) / 1000))
+	most=$((20 + 20 * ($(now_ms) - start + 999) / 1000))
 	echo "$taken of $sent were taken, $most are allowed"
 	[ $sent -ge 5000 ] && [ $taken -ge 50 ] && [ $taken -le $most ]
 }
@@ -303,12 +303,12 @@ stingy()
 		hostile start seed 3 stingy 1 mutate 0 deep 1 &&
 		patiently 20000 _is_up && rdma_up stuck || return
 	patiently 5000 _waiting || fail "nothing waits for credits" || return
-	start=$(_now_ms)
+	start=$(now_ms)
 	kill -KILL "$rdma_pid"
 	wait "$rdma_pid" 2> /dev/null
 	busywait 10000 _no_qps || fail "there are still QPs" || return
-	echo "gone after $(($(_now_ms) - start)) ms"
-	[ $(($(_now_ms) - start)) -le 4000 ]
+	echo "gone after $(($(now_ms) - start)) ms"
+	[ $(($(now_ms) - start)) -le 4000 ]
 }
 
 _is_up()

@@ -115,7 +115,12 @@ serve()
 		ip netns exec "$1" "${gsocheck[@]}" serve > "/tmp/serve.$1" \
 			2>&1 &
 	fi
-	busywait 10000 in_ns "$1" ss -Hltn "sport = :18720" | grep -q .
+	busywait 10000 serves "$1"
+}
+
+serves()
+{
+	in_ns "$1" ss -Hltn "sport = :18720" | grep -q .
 }
 
 # --- traffic ------------------------------------------------------------------
