@@ -10,7 +10,7 @@
 # topology: netns
 # timeout: 900
 # uml-mode: real
-# runs: uml:smoke qemu:smoke
+# runs: uml:smoke
 # runs-long: uml qemu
 
 . "$(dirname "$0")/lib.sh"
