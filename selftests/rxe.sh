@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The fixes to rdma_rxe of the patch series, on an ordinary netdev without a RoCE
-# link: veth. With the kernel's own rdma_rxe the checks fail, but for two: that of a
-# WRITE that denies its payload, and that of a FLUSH. Those with work that is for the
-# kernel alone and with the datagrams crash the kernel. KARGS=rxe.stock on the command
-# line of bed/run shows it.
+# link: veth. With the kernel's own rdma_rxe the checks fail, and those with work that
+# is for the kernel alone and with the datagrams crash it. KARGS=rxe.stock on the
+# command line of bed/run shows it.
 #
 # beds: uml qemu
 # topology: netns
@@ -127,6 +126,18 @@ slowly()
 	return $rc
 }
 
+# kernel CASE: see kverbs/main.c
+kernel()
+{
+	local rc=0
+
+	mod_load kverbs "a=$A_RXE" "a_gid=$(gid_index a)" "b=$B_RXE" \
+		"b_gid=$(gid_index b)" "case=$1" || rc=$?
+	dmesg | grep "kverbs: " | tail -n 4
+	mod_unload kverbs || [ $rc -ne 0 ] || rc=1
+	return $rc
+}
+
 udp_port_free()
 {
 	[ -z "$(ss -Huln 'sport = :4791')" ]
@@ -171,7 +182,7 @@ exclusive_end()
 }
 
 ktap_print_header
-ktap_set_plan 27
+ktap_set_plan 28
 check "netns exclusive: the device is where its netdev is" exclusive_link
 need "netns shared" exclusive_end
 run_step "veth" veth_up
@@ -198,6 +209,7 @@ check "an acknowledgment while it is sent again" \
 	slowly 5mbit sent_again
 check "ODP" verbs_check b -O -s 1,9,4095,4097,65537
 check "work that is for the kernel alone" provoke kernel_only
+check "an MR of another PD is not invalidated" kernel other_pd
 check "datagrams for an address that is no GID" survives_strangers
 check "no socket is left behind" no_socket_left
 ktap_finished

@@ -327,16 +327,17 @@ int kv_register(struct kv_end *end, struct kv_op *op)
 }
 
 /**
- * kv_invalidate - post a LOCAL_INV of the MR
- * @end: its end
+ * kv_invalidate - post a LOCAL_INV
+ * @end: where
  * @op: to be initialised
+ * @rkey: of the MR
  *
  * Return: 0 or a negative error
  */
-int kv_invalidate(struct kv_end *end, struct kv_op *op)
+int kv_invalidate(struct kv_end *end, struct kv_op *op, u32 rkey)
 {
 	struct ib_send_wr wr = {
-		.opcode = IB_WR_LOCAL_INV, .ex.invalidate_rkey = end->mr->rkey,
+		.opcode = IB_WR_LOCAL_INV, .ex.invalidate_rkey = rkey,
 	};
 
 	return kv_post(end, &wr, op);

@@ -64,7 +64,7 @@ int kv_recv(struct kv_end *end, struct kv_op *op, u32 len);
 int kv_read(struct kv_end *end, struct kv_op *op, const struct kv_end *from,
 	    u32 len);
 int kv_register(struct kv_end *end, struct kv_op *op);
-int kv_invalidate(struct kv_end *end, struct kv_op *op);
+int kv_invalidate(struct kv_end *end, struct kv_op *op, u32 rkey);
 int kv_wait(struct kv_op *op, enum ib_wc_status want, const char *what);
 
 #endif /* KVERBS_H */

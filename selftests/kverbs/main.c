@@ -12,6 +12,8 @@
  *	send_inv	the same, invalidated by the peer with a SEND
  *	drain		ib_drain_qp() meanwhile
  *	locks		work posted under locks that the completion handlers take too
+ *	other_pd	MRs of another PD are not invalidated: not by a SEND of the
+ *			peer, and not by a LOCAL_INV
  *
  * "hold" says that whoever runs this has the next large packet of A held back for
  * so long, and what depends on it must not take less.
@@ -125,7 +127,7 @@ static int kv_local_inv(struct kv_end *x, struct kv_end *y)
 		return err;
 	msleep(20);
 
-	return kv_invalidate(x, inv) ?:
+	return kv_invalidate(x, inv, x->mr->rkey) ?:
 	       kv_wait(inv, IB_WC_SUCCESS, "LOCAL_INV") ?:
 	       kv_took(start, inv, "LOCAL_INV") ?:
 	       kv_wait(read, IB_WC_SUCCESS, "read") ?:
@@ -162,6 +164,41 @@ static int kv_send_inv(struct kv_end *x, struct kv_end *y)
 	       kv_same(x, y, KV_SIZE, "READ") ?:
 	       kv_read(y, read, x, KV_SIZE) ?:
 	       kv_wait(read, IB_WC_REM_ACCESS_ERR, "READ afterwards");
+}
+
+/* Z is on A's device, W on B's. Each has a PD of its own. */
+static int kv_foreign(struct kv_end *x, struct kv_end *y, struct kv_end *z,
+		      struct kv_end *w)
+{
+	struct kv_op *recv = &kv_ops[0], *send = &kv_ops[1], *inv = &kv_ops[2];
+
+	return kv_connect(z, w) ?: kv_connect(w, z) ?:
+	       kv_register_wait(y) ?: kv_register_wait(z) ?:
+	       kv_recv(x, recv, 0) ?: kv_send(y, send, 0, 0, 0, z->mr->rkey) ?:
+	       kv_wait(recv, IB_WC_REM_INV_REQ_ERR, "SEND_WITH_INV") ?:
+	       /* the MR is as it was */
+	       kv_read(w, recv, z, KV_SIZE) ?:
+	       kv_wait(recv, IB_WC_SUCCESS, "READ") ?:
+	       kv_same(z, w, KV_SIZE, "READ") ?:
+	       kv_invalidate(w, inv, y->mr->rkey) ?:
+	       kv_wait(inv, IB_WC_LOC_QP_OP_ERR, "LOCAL_INV");
+}
+
+static int kv_other_pd(struct kv_end *x, struct kv_end *y)
+{
+	struct kv_end z, w;
+	int err;
+
+	err = kv_open(&z, a, a_gid, IB_POLL_SOFTIRQ);
+	if (err)
+		return err;
+	err = kv_open(&w, b, b_gid, IB_POLL_SOFTIRQ);
+	if (!err)
+		err = kv_foreign(x, y, &z, &w);
+
+	kv_close(&w);
+	kv_close(&z);
+	return err;
 }
 
 static int kv_drain(struct kv_end *x, struct kv_end *y)
@@ -365,6 +402,7 @@ static const struct {
 	{ "local_inv", kv_local_inv },
 	{ "send_inv", kv_send_inv },
 	{ "drain", kv_drain },
+	{ "other_pd", kv_other_pd },
 	{ "locks", kv_locks_irq },
 	{ "locks", kv_locks_bh },
 	{ "locks", kv_locks_large },
