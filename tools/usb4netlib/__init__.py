@@ -12,6 +12,8 @@ import subprocess
 VERSION = '0.1'
 DRIVER = 'usb4net_rdma'
 SERVICE = 'usb4rdma'
+# Those that there are patches for rdma_rxe for, see Documentation/kernels.rst
+RXE_KERNELS = ('6.12', '7.3')
 
 
 def read(path, default=''):

@@ -117,10 +117,13 @@ def check_rxe(_):
     ours = '/updates/' in where or '/extra/' in where
     reload_it = ('usb4net down --rdma-only', 'modprobe -r rdma_rxe',
                  'usb4net up')
+    series = re.match(r'\d+\.\d+', os.uname().release)[0]
     build = ('install the source of the kernel (linux-source-%s on Debian), '
-             'then: dkms autoinstall' % '.'.join(
-                 os.uname().release.split('.')[:2]),
+             'then: dkms autoinstall' % series,
              'or, in the source: make KSRC=... && sudo make install')
+    if series not in lib.RXE_KERNELS:
+        build = ('boot a kernel that there are patches for: Linux ' +
+                 ' or '.join(lib.RXE_KERNELS),)
     if kind == 'stock':
         yield fail(name, "the kernel's own rdma_rxe is loaded: RDMA works, "
                    'through the IP stack', *(() if ours else build), *reload_it)
