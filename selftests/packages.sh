@@ -233,7 +233,18 @@ tools()
 	dpkg_install "$work"/deb/1/*tools*.deb && inside usb4net --version &&
 	inside test -e /usr/lib/systemd/system/usb4net-rdma@.service &&
 	inside test -e /usr/share/man/man8/usb4net.8.gz &&
-	inside usb4net --json doctor | grep '"check": "modules"' && advice
+	inside usb4net --json doctor | grep '"check": "modules"' && advice &&
+	usage 'needs a device' 10.0.0.1/24 &&
+	usage 'as 10.0.0.1/24' usb4net0 10.0.0.1 &&
+	usage 'as fd00::1/64' usb4net0 10.0.0.1/24 fd00::1 &&
+	usage 'not an address' usb4net0 usb4net1
+}
+
+# usage WORDS ARGUMENT...: up says so, and does nothing
+usage()
+{
+	! inside usb4net up "${@:2}" 2> "$work/said" && cat "$work/said" &&
+		grep -q "$1" "$work/said"
 }
 
 # Where there are patches for rdma_rxe doctor says to get the source, elsewhere that is
