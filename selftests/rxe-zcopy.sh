@@ -81,11 +81,10 @@ kernel()
 
 	[ $# -eq 1 ] || fault delay router 0 eof 2 us $(($2 * 1000)) count 1 ||
 		return
-	dmesg -C
 	mod_load kverbs "a=$A_RXE" "a_gid=$(gid_index a)" "b=$B_RXE" \
 		"b_gid=$(gid_index b)" "case=$1" "hold=${2:-0}" || rc=$?
 	emu fault off
-	dmesg | grep kverbs
+	dmesg | grep "kverbs: " | tail -n 4
 	mod_unload kverbs || rc=$?
 	return $rc
 }
