@@ -11,7 +11,7 @@
 # topology: netns
 # timeout: 400
 # uml-mode: basic
-# runs: uml qemu:smoke
+# runs: uml
 # runs-long: qemu qemu:topology=pair
 
 . "$(dirname "$0")/lib.sh"

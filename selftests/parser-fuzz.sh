@@ -11,4 +11,4 @@
 top=$(dirname "$(dirname "$(readlink -f "$0")")")
 
 exec "$top/scripts/toolbox" run make -s -C "$top/selftests/usb4emu" fuzz-parsers \
-	"O=$top/build/usb4emu-test" "FUZZ_SECONDS=${FUZZ_SECONDS:-60}"
+	"O=$top/build/usb4emu-test" "FUZZ_SECONDS=${FUZZ_SECONDS:-20}"

@@ -6,7 +6,7 @@
 # beds: qemu
 # topology: pair
 # timeout: 400
-# runs: qemu:smoke
+# runs: none
 # runs-long: qemu
 
 # shellcheck source=selftests/reload.sh
