@@ -61,6 +61,30 @@ watch_end()
 }
 
 # replug [load]
+# What a lost ping leaves to be seen
+traces()
+{
+	local side
+
+	dmesg | tail -n 8
+	for side in a b; do
+		echo "$side: $(on $side ip neigh | tr '\n' ' ')"
+		on $side ethtool -S "$(dev_of $side)" | grep -v ': 0$'
+		on $side ip -s link show dev "$(dev_of $side)"
+	done
+}
+
+# first_ping: one of all may get lost, which has been seen once in some two hundred
+# replugs, on a busy host. Why is not known: what there is to see is shown.
+first_ping()
+{
+	ping_ok a "$B_IP" && return
+	lost=$((lost + 1))
+	traces >> /tmp/lost
+	[ $lost -eq 1 ] && ping_ok a "$B_IP"
+}
+lost=0
+
 replug()
 {
 	if [ "${1:-}" = load ]; then
@@ -80,7 +104,7 @@ replug()
 		return
 	# B's netdev goes to its namespace, which takes the carrier away again.
 	link_wait && link_addr || return
-	ping_ok a "$B_IP" && ping_ok b "$A_IP6"
+	first_ping && ping_ok b "$A_IP6" || fail "$(cat /tmp/lost)"
 }
 
 waits=
@@ -95,6 +119,7 @@ for n in $(seq $replugs); do
 		run_step "replug $n" replug
 	fi
 done
+[ $lost -eq 0 ] || sed 's/^/# | first ping lost: /' /tmp/lost
 msg "ms from the XDomain to the carrier:$waits"
 run_step "rdma link add after the last one" rxe_up
 check "verbs work after the last one" verbs_check b -s 1,4097,65536
