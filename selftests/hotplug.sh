@@ -81,7 +81,8 @@ first_ping()
 	ping_ok a "$B_IP" && return
 	lost=$((lost + 1))
 	traces >> /tmp/lost
-	[ $lost -eq 1 ] && ping_ok a "$B_IP"
+	[ $lost -le 1 ] || return
+	ping_ok a "$B_IP"
 }
 lost=0
 
@@ -104,7 +105,8 @@ replug()
 		return
 	# B's netdev goes to its namespace, which takes the carrier away again.
 	link_wait && link_addr || return
-	first_ping && ping_ok b "$A_IP6" || fail "$(cat /tmp/lost)"
+	first_ping || fail "$(cat /tmp/lost)" || return
+	ping_ok b "$A_IP6"
 }
 
 waits=
