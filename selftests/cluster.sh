@@ -20,83 +20,17 @@
 . "$(dirname "$0")/traffic.sh"
 
 hosts=(a b c)
-conf=/tmp/cluster
+# shellcheck source=selftests/cluster-lib.sh
+. "$(dirname "$0")/cluster-lib.sh"
 bin=/usb4net/bin/verbs_check
-declare -A uuid networkd
+declare -A networkd
 # cables: ports of the emulator
 ab="0.1 1.1" bc="1.3 2.1" ca="2.3 0.3"
-
-at()
-{
-	ip netns exec "$@"
-}
-
-# --- cables and devices -----------------------------------------------------
-
-dom_uuid()
-{
-	local dom
-
-	dom=$(/usb4net/bed/netdev domain "$1") || return
-	cat "/sys/bus/thunderbolt/devices/${dom#domain}-0/unique_id"
-}
-
-set_up()
-{
-	local i
-
-	mod_load usb4net_rdma && mod_load rdma_rxe || return
-	for i in 0 1 2; do
-		uuid[${hosts[i]}]=$(dom_uuid $i) || return
-		ip netns add "${hosts[i]}" &&
-			at "${hosts[i]}" ip link set lo up || return
-	done
-}
-
-generate()
-{
-	local h words=()
-
-	for h in "${hosts[@]}"; do
-		words+=("$h=${uuid[$h]}")
-	done
-	rm -rf $conf
-	/usb4net/scripts/cluster "$1" "${words[@]}" -o $conf
-}
-
-# What udev does with the rules, which selftests/names.sh shows.
-name_device()
-{
-	local h=${hosts[$1]} dev peer name
-
-	dev=$(/usb4net/bed/netdev name "$1" usb4net "$2") || return
-	peer=$(cat "/sys/class/net/$dev/usb4net/peer_uuid") &&
-	name=$(sed -n "/peer_uuid}==\"$peer\"/s/.*NAME=\"\(.*\)\"/\1/p" \
-		$conf/"$h"/udev/rules.d/70-usb4net.rules) &&
-	echo "$h: $dev is $name" && [ -n "$name" ] &&
-	ip link set "$dev" netns "$h" name "$name"
-}
-
-# plug PORT PORT: and both devices are where they belong
-plug()
-{
-	local port
-
-	emu plug "$1" "$2" > /dev/null || return
-	for port; do
-		busywait 20000 name_device "${port%.*}" "${port#*.}" || return
-	done
-}
 
 cable_all()
 {
 	# shellcheck disable=SC2086 # two ports each
 	plug $ab && plug $bc && plug $ca
-}
-
-gone()
-{
-	! at "$1" ip link show "$2" > /dev/null 2>&1
 }
 
 pull()
@@ -178,42 +112,6 @@ stop_networkd()
 		done
 	done 2> /dev/null
 	true
-}
-
-# --- who reaches whom -------------------------------------------------------------
-
-pings()
-{
-	local from to n=0
-
-	for from in "${hosts[@]}"; do
-		for to in "${hosts[@]}"; do
-			n=$((n + 1))
-			[ "$from" != "$to" ] || continue
-			at "$from" ping -n -q -c 1 -W 1 "10.42.255.$(nr "$to")" &&
-			at "$from" ping -n -q -c 1 -W 1 "fd42:0:0:ff::$(nr "$to")" ||
-				fail "$from does not reach $to" || return
-		done
-	done
-	echo "$n pairs"
-}
-
-nr()
-{
-	case $1 in a) echo 1 ;; b) echo 2 ;; c) echo 3 ;; esac
-}
-
-everybody()
-{
-	busywait 20000 pings
-}
-
-# hops FROM TO N: as many routers are in between, less one
-hops()
-{
-	at "$1" ping -n -q -c 1 -W 1 -t "$3" "10.42.255.$(nr "$2")" || return
-	[ "$3" = 1 ] || ! at "$1" ping -n -q -c 1 -W 1 -t $(($3 - 1)) \
-		"10.42.255.$(nr "$2")"
 }
 
 # --- RDMA -----------------------------------------------------------------------------
