@@ -8,8 +8,8 @@
 # topology: netns
 # timeout: 400
 # uml-mode: basic
-# runs: uml qemu:smoke uml:smoke:tb=patched uml:smoke:emu_args=-m
-# runs-long: qemu qemu:topology=pair qemu:tb=patched qemu:emu_args=-m
+# runs: uml qemu:smoke uml:smoke:emu_args=-m
+# runs-long: uml:smoke:tb=patched qemu qemu:topology=pair qemu:tb=patched qemu:emu_args=-m
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/traffic.sh"

@@ -9,7 +9,7 @@
 # beds: uml qemu
 # topology: netns
 # timeout: 400
-# runs: uml qemu:smoke
+# runs: uml
 # runs-long: uml:smoke:tb=patched qemu qemu:smoke:topology=pair qemu:smoke:tb=patched
 
 . "$(dirname "$0")/lib.sh"
