@@ -74,14 +74,15 @@ traces()
 	done
 }
 
-# first_ping: one of all may get lost, which has been seen once in some two hundred
-# replugs, on a busy host. Why is not known: what there is to see is shown.
+# first_ping: two of all may get lost. Two have been, in some two hundred replugs on a
+# busy host: not on the link, the counters of which agree, but by the sender's stack,
+# whose tx_dropped is one more than usual. Why is not known yet.
 first_ping()
 {
 	ping_ok a "$B_IP" && return
 	lost=$((lost + 1))
 	traces >> /tmp/lost
-	[ $lost -le 1 ] || return
+	[ $lost -le 2 ] || return
 	ping_ok a "$B_IP"
 }
 lost=0
