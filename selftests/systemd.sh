@@ -136,8 +136,12 @@ best_gid()
 
 driver_reloaded()
 {
-	systemctl stop usb4net-rdma.service && mod_unload usb4net_rdma &&
-		gone && systemctl start usb4net-rdma.service && comes_up
+	systemctl stop usb4net-rdma.service && mod_unload usb4net_rdma && gone ||
+		return
+	systemctl start usb4net-rdma.service ||
+		fail "$(systemctl status --no-pager -l usb4net-rdma.service)" ||
+		return
+	comes_up
 }
 
 no_rdma()
