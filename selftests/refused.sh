@@ -8,6 +8,7 @@
 # beds: qemu
 # topology: netns
 # runs: none
+# runs-long: qemu
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
