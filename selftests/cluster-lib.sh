@@ -86,8 +86,8 @@ pings()
 		for to in "${hosts[@]}"; do
 			n=$((n + 1))
 			[ "$from" != "$to" ] || continue
-			at "$from" ping -n -q -c 1 -W 1 "10.42.255.$(nr "$to")" &&
-			at "$from" ping -n -q -c 1 -W 1 "fd42:0:0:ff::$(nr "$to")" ||
+			at "$from" ping -n -c 1 -W 1 "10.42.255.$(nr "$to")" &&
+			at "$from" ping -n -c 1 -W 1 "fd42:0:0:ff::$(nr "$to")" ||
 				fail "$from does not reach $to" || return
 		done
 	done

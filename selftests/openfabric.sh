@@ -14,7 +14,8 @@
 # topology: netns
 # uml-mode: real
 # runs: none
-# timeout: 300
+# runs-long: uml
+# timeout: 400
 # extra: apps
 # emu-args: -r 4 -u
 
@@ -29,12 +30,12 @@ hosts=(a b c d)
 # cables: ports of the emulator
 cables=(0.3 1.1 1.3 2.1 2.3 3.1 3.3 0.1)
 
-# addresses HOST: of the files, for all devices that are there
+# addresses HOST [DEV]: of the files, for that device, or for all
 addresses()
 {
 	local net dev line
 
-	for net in "$conf/$1"/systemd/network/*; do
+	for net in "$conf/$1/systemd/network/70-"${2:-*}.network; do
 		dev=$(sed -n 's/^Name=//p' "$net")
 		at "$1" ip link set "$dev" up 2> /dev/null || continue
 		while read -r line; do
@@ -72,6 +73,16 @@ start_frr()
 		frr[$h]=$!
 	done
 	SECONDS=0
+	for h in "${hosts[@]}"; do
+		patiently 60000 started "$h" || fail "$(cat "/tmp/frr.$h")" || return
+	done
+	msg "after $SECONDS s"
+}
+
+# The shell above has done what it had to.
+started()
+{
+	[ "$(< "/proc/${frr[$1]}/comm")" = sleep ]
 }
 
 # vtysh HOST COMMAND
@@ -90,13 +101,16 @@ soon()
 		[ $SECONDS -lt "$n" ] || { rc=1; break; }
 		sleep 1
 	done
-	[ $rc -ne 0 ] || { msg "after $SECONDS s"; return; }
+	msg "after $SECONDS s"
+	[ $rc -ne 0 ] || return 0
 	cat /tmp/soon
 	for h in "${hosts[@]}"; do
 		cat "/tmp/frr.$h"
 		vtysh "$h" "show openfabric neighbor"
 		at "$h" ip route
 		at "$h" ip -6 route
+		at "$h" ip addr
+		at "$h" ip neigh
 	done
 	return 1
 }
@@ -121,7 +135,7 @@ round()
 
 back()
 {
-	plug 3.3 0.1 && addresses a && addresses d
+	plug 3.3 0.1 && addresses a to-d && addresses d to-a
 	SECONDS=0
 }
 
