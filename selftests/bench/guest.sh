@@ -90,7 +90,7 @@ sets()
 			read_stream/1048576 16
 			qps/1 1024
 			qps/16 1024
-			qps/256 1024
+			qps/256 4096
 			tcp_stream 1024
 			tcp_stream/4 1024
 			tcp_stream/16 1024

@@ -12,7 +12,9 @@
 #define BV_BYTES	(4u << 20)
 #define BV_MESSAGES	256
 /* Receives for credits, which carry no data. */
-#define BV_CREDITS	32
+#define BV_CREDITS	16
+/* Of one of many queue pairs at least */
+#define BV_DEPTH	32
 
 /* Both ways: where it goes. */
 struct bv_addr {

@@ -68,10 +68,15 @@ static void bv_create(struct bv *v)
 	v->window /= par->flows;
 	if (!v->window)
 		v->window = 1;
-	/* Credits come back for half of it. */
+	/*
+	 * Credits come back for half of it. They are messages, too, so they have
+	 * to be few even if a queue pair has little room.
+	 */
 	v->depth = 2 * v->window;
 	if (v->depth < 8)
 		v->depth = 8;
+	if (par->flows > 1 && v->depth < BV_DEPTH)
+		v->depth = BV_DEPTH;
 	len = (size_t)par->flows * v->depth * par->size;
 
 	v->ctx = bv_open(v->b->dev);
