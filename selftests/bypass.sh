@@ -309,7 +309,7 @@ rxe_works()
 	echo > $tracing/trace && echo 1 > $event || return
 	"$@" || rc=$?
 	echo 0 > $event || return
-	WORKS=$(grep -c 'function do_work \[rdma_rxe\]' $tracing/trace)
+	WORKS=$(grep -cE 'function do_(work|batch) \[rdma_rxe\]' $tracing/trace)
 	msg "$WORKS work items"
 	return $rc
 }
