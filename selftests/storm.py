@@ -23,7 +23,7 @@ from storm_faults import HARSH, LOSSY, OUTAGE, REPLUG, plug, schedule
 from storm_host import Link, StormError, wait_for
 from storm_traffic import Content, PyverbsError, RdmaFlow, TcpFlow, UdpFlow
 
-TICK = 0.004
+TICK = {"seeds": 0.004, "soak": 0.01}	# a soak has more time than messages
 FOUND = 40.0	# seconds until a host that is plugged in again is found
 CARRIER = 6.0	# and until the carrier is there: the longest pause between attempts
 CONNECT = 2.5	# a new RDMA connection
@@ -36,9 +36,10 @@ ENDS = re.compile("end_|sessions$|rx_flow_control_errors$")
 class Storm:
     """Traffic, and what happens to it"""
 
-    def __init__(self, devs, seed):
+    def __init__(self, devs, seed, pace):
         self.link = Link()
         self.link.adopt(devs)
+        self.pace = pace
         self.rng = random.Random(f"traffic {seed}")
         content = Content(self.rng)
         a, b = self.link.hosts
@@ -60,7 +61,7 @@ class Storm:
             if self.rdma.error and self.level == LOSSY:
                 raise StormError(f"RDMA ends without a reason: {self.rdma.error}")
             self.start_rdma(now)
-        time.sleep(TICK)
+        time.sleep(self.pace)
 
     def start_rdma(self, now):
         """If there is anything to start it on"""
@@ -134,7 +135,8 @@ class Storm:
         before = self.progress()
         self.run(0.2)
         moved = [now - then for now, then in zip(self.progress(), before)]
-        least = [10, 10, 5, 5, 50]
+        ticks = round(0.2 / self.pace)
+        least = 2 * [ticks // 5] + 2 * [min(ticks, 20) // 4] + [ticks]
         flows = self.tcp + self.udp + [self.rdma]
         for flow, got, want in zip(flows, moved, least):
             if got < want:
@@ -203,7 +205,7 @@ def main():
     mode, amount, first, dev_a, dev_b = sys.argv[1:]
     if mode == "seeds":
         amount, first = first, amount
-    storm = Storm((dev_a, dev_b), int(first))
+    storm = Storm((dev_a, dev_b), int(first), TICK[mode])
     storm.link.rdma()
     start, number, used = time.monotonic(), int(first), None
     try:
