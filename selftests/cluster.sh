@@ -241,6 +241,14 @@ refused()
 	! /usb4net/scripts/cluster ring a b -o /tmp/bad &&
 	! /usb4net/scripts/cluster chain a a -o /tmp/bad &&
 	! /usb4net/scripts/cluster chain a a-name-that-is-long -o /tmp/bad &&
+	! /usb4net/scripts/cluster pair a ../b -o /tmp/bad &&
+	! /usb4net/scripts/cluster pair a=UUID b -o /tmp/bad &&
+	! /usb4net/scripts/cluster pair a b --net 10.42.1 -o /tmp/bad &&
+	! /usb4net/scripts/cluster pair a b --net6 fd42:1 -o /tmp/bad &&
+	/usb4net/scripts/cluster pair \
+		a=AAAAAAAA-0000-0000-0000-00000000000A b -o /tmp/case &&
+	grep -q '"aaaaaaaa-0000-0000-0000-00000000000a"' \
+		/tmp/case/b/udev/rules.d/70-usb4net.rules &&
 	[ ! -e /tmp/bad ]
 }
 
