@@ -78,9 +78,11 @@ still_down()
 	! $usb4net status nosuch0 && ! $usb4net up nosuch0
 }
 
-# B first, without waiting: nobody is at the other end yet.
+# B first: nobody is at the other end yet, which is said in one document of JSON.
 both_up()
 {
+	! on_b $usb4net --json up "$B_DEV" --no-rdma --wait 1 > /tmp/up &&
+	json /tmp/up "'no carrier' in d['error']" &&
 	on_b $usb4net up "$B_DEV" $B_IP/24 --no-wait &&
 		$usb4net up "$A_DEV" $A_IP/24 $A_IP6/64 || return
 	on_b $usb4net up "$B_DEV" $B_IP6/64 || return
@@ -287,7 +289,9 @@ no_cable()
 {
 	emu unplug 0.1 && busywait 10000 named peer fail 'no other host' &&
 	! $usb4net && ! $usb4net up --wait 1 2> /tmp/err &&
-	grep -q 'no link appears' /tmp/err
+	grep -q 'no link appears' /tmp/err && dmesg | tail -n 3 &&
+	echo '<3>thunderbolt 0-1: failed to parse XDomain properties' > /dev/kmsg &&
+	named peer fail 'could not read'
 }
 
 nothing()
@@ -333,6 +337,42 @@ bench_alone()
 		grep -q 'bench --serve' /tmp/err
 }
 
+# complains WORDS ARGUMENT...: the command refuses, with status 2, in these words
+complains()
+{
+	local rc=0
+
+	$usb4net "${@:2}" > /dev/null 2> /tmp/err || rc=$?
+	[ $rc = 2 ] && grep -q -- "$1" /tmp/err && ! grep Traceback /tmp/err && return
+	fail "${*:2}: $rc $(cat /tmp/err)"
+}
+
+# What is wrong is said at once, and what would be right.
+wrong_input()
+{
+	complains "there are: $A_DEV" status nosuch0 &&
+	complains "there are: $A_DEV" up nosuch0 &&
+	complains "there are: $A_DEV" down nosuch0 &&
+	complains "there are: $A_DEV" bench --device nosuch0 &&
+	complains 'needs a device' up $A_IP/24 &&
+	complains "$A_IP/24" up "$A_DEV" $A_IP &&
+	complains '68 to 65520' up --mtu 0 &&
+	complains '1 to 3600' bench --seconds 0 &&
+	complains '5 to 1000000' bench --count 1 &&
+	complains 'argument --peer' bench --peer nosuchhost &&
+	complains 'there are: ping' bench --tests pong &&
+	complains 'cannot write' report -o /nosuchdir/report
+}
+
+# Who is not root gets what can be seen without, and is told so.
+not_root()
+{
+	local usb4net="setpriv --reuid=65534 --clear-groups $usb4net"
+
+	complains 'sudo usb4net up' up && complains 'sudo usb4net down' down &&
+	$usb4net status && named root note 'firewalls need root'
+}
+
 report()
 {
 	local base=/sys/class/net/$A_DEV word n=0
@@ -363,7 +403,7 @@ completion()
 }
 
 ktap_print_header
-ktap_set_plan 25
+ktap_set_plan 27
 run_step "the driver is loaded, and a link appears" appears
 check "status and doctor say that it is down" still_down
 run_step "up" both_up
@@ -372,6 +412,8 @@ check "what status shows is so" status_is_true
 check "doctor finds nothing wrong" healthy
 check "bench says what is missing" bench_alone
 check "bench" bench
+check "wrong input" wrong_input
+check "not root" not_root
 check "report keeps personal details" report
 check "completion" completion
 check "doctor: memlock" memlock

@@ -335,7 +335,8 @@ def plan(args):
     wanted = args.tests.split(',')
     bad = set(wanted) - {'ping', 'tcp', 'latency', 'bandwidth'}
     if bad:
-        raise Trouble('no such test: ' + ' '.join(sorted(bad)))
+        raise Trouble('no such test: %s; there are: ping, tcp, latency, bandwidth' %
+                      ' '.join(sorted(bad)))
     steps = []
     if 'ping' in wanted:
         steps.append(('ping', lambda p: ping(p, args)))
@@ -353,8 +354,8 @@ def plan(args):
 
 
 def measure(args):
-    link = pick(args.device)
     steps = plan(args)
+    link = pick(args.device)
     peer = Peer(link, args.peer)
     results, failed = [], []
     say('%s to %s at %s, %d steps' % (link['netdev'], peer.hello['host'],

@@ -52,6 +52,12 @@ class Context:
         return None
 
 
+def check_root(_):
+    if os.geteuid() != 0:
+        yield note('root', 'not everything can be looked at: firewalls need root, '
+                   'and so may the kernel log', 'sudo usb4net doctor')
+
+
 # --- modules ---------------------------------------------------------------
 
 def efi_variable(name):
@@ -183,7 +189,11 @@ def check_peers(c):
         yield fail(name, 'host %s is on a cable but does not offer the service '
                    '%s' % (h['name'] or h['device'], lib.SERVICE),
                    'there: usb4net up, or modprobe ' + lib.DRIVER)
-    if not found and param != 'N':
+    line = c.said('XDomain properties|new host found|host disconnected')
+    if not found and line and 'XDomain properties' in line:
+        yield fail(name, 'thunderbolt could not read what the other host offers: ' +
+                   line, 'unplug the cable, and plug it in again')
+    elif not found and param != 'N':
         yield fail(name, 'no other host is on a cable',
                    'use a cable for USB4 or Thunderbolt, not one for charging',
                    'look whether the other host is on, and has loaded '
@@ -348,7 +358,7 @@ def check_firewall(c):
                    ', '.join(b for b in bad if ' ' in b),
                    *['nft insert rule %s iifname "%s" accept' % (b, d)
                      for b in bad if ' ' in b for d in devs[:1]])
-    elif not bad:
+    elif not bad and os.geteuid() == 0:
         yield ok(name, 'no firewall in the way')
 
 
@@ -407,7 +417,7 @@ def check_memlock(_):
         yield ok('memlock', 'enough memory may be locked')
         return
     yield warn('memlock', 'only %d KiB may be locked (ulimit -l): RDMA '
-               'applications fail to register memory' % (limit >> 10),
+               'applications fail to register more' % (limit >> 10),
                'echo "* - memlock unlimited" > /etc/security/limits.d/rdma.conf,'
                ' and log in again',
                'services: LimitMEMLOCK=infinity; containers: --ulimit '
@@ -464,8 +474,8 @@ def check_counters(c):
             yield ok('counters', link['netdev'] + ': nothing was lost')
 
 
-CHECKS = (check_controller, check_modules, check_secure_boot, check_peers,
-          check_rings, check_links, check_mtu, check_addresses,
+CHECKS = (check_root, check_controller, check_modules, check_secure_boot,
+          check_peers, check_rings, check_links, check_mtu, check_addresses,
           check_firewall, check_rxe, check_rdma, check_bypass, check_memlock,
           check_iommu, check_counters, check_tools)
 
