@@ -27,7 +27,7 @@ ETH_SS_STATS = 1
 # What the guest's init looks for as well, there after the run.
 SPLAT = re.compile(
     r"BUG:|WARNING:|Oops|general protection|Kernel panic|Call Trace:|refcount_t:|"
-    r"DMA-API:|UBSAN:|KASAN:|unregister_netdevice: waiting|possible recursive|"
+    r"DMA-API: .*:|UBSAN:|KASAN:|unregister_netdevice: waiting|possible recursive|"
     r"possible circular|suspicious RCU|INFO: task .* blocked|corruption|leaked|"
     r"NETDEV WATCHDOG|page_pool_release_retry|scheduling while atomic")
 
