@@ -13,6 +13,7 @@ is wrong ends the program, with the seed.
 """
 
 import collections
+import os
 import random
 import re
 import sys
@@ -182,13 +183,19 @@ class Storm:
 
 
 def memory():
-    """KiB that the kernel does not give back"""
+    """What the kernel does not give back, and what it is, in KiB"""
     with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
         file.write("3")
     time.sleep(0.2)
     with open("/proc/meminfo", encoding="ascii") as file:
         info = {k: int(v.split()[0]) for k, v in (line.split(":") for line in file)}
-    return info["MemTotal"] - info["MemFree"] - info["AnonPages"] - info["Cached"]
+    used = info["MemTotal"] - info["MemFree"] - info["AnonPages"] - info["Cached"]
+    if os.path.exists("/proc/slabinfo"):
+        with open("/proc/slabinfo", encoding="ascii") as file:
+            for f in (line.split() for line in file):
+                if f[2].isdigit():
+                    info[f[0]] = int(f[2]) * int(f[3]) // 1024
+    return used, info
 
 
 def report(storm, count, start):
@@ -228,9 +235,13 @@ def main():
         sys.exit(1)
     report(storm, number - int(first), start)
     if used is not None:
-        grown = memory() - used
+        now = memory()
+        grown = now[0] - used[0]
         print(f"memory: {grown} KiB more than after 10 schedules")
         if grown > 2048 + 4 * (number - int(first)):
+            for key, value in now[1].items():
+                if abs(value - used[1].get(key, 0)) > 128:
+                    print(f"{key}: {used[1].get(key, 0)}, now {value}")
             sys.exit("memory is lost")
 
 
