@@ -4,6 +4,7 @@
 # The fidelity test on USB4 v1, Gen 3 with lane bonding.
 #
 # beds: qemu
+# tb: stock
 # topology: netns
 # timeout: 300
 # emu-args: -g3

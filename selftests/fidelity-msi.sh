@@ -4,6 +4,7 @@
 # The fidelity test on a host interface with a single MSI.
 #
 # beds: qemu
+# tb: stock
 # topology: netns
 # timeout: 300
 # emu-args: -m

@@ -7,6 +7,7 @@
 # the same with other options of the emulator.
 #
 # beds: qemu
+# tb: stock
 # topology: netns
 # timeout: 400
 # runs: qemu
