@@ -92,26 +92,26 @@ inner_ns()
 	return 1
 }
 
-# interrupt SIGNAL: in the middle of a run.
+# interrupt SIGNAL BED PROCESS: in the middle of a run. PROCESS is the machine.
 interrupt()
 {
-	local sig=$1 log=$top/build/logs/hang.$1 pid ns='' left='' before after
+	local sig=$1 log=$top/build/logs/hang.$1.$2 pid ns='' left='' before after
 
-	before=$(mounts; sockets "hang.$sig")
+	before=$(mounts; sockets "hang.$sig.$2")
 	rm -f "$log/report"
-	BED=qemu NOBUILD=1 LABEL=hang.$sig \
+	BED=$2 NOBUILD=1 LABEL=hang.$sig.$2 \
 		env --default-signal=INT,QUIT setsid "$run" "$dir/sleepy.sh" \
-			> "$dir/hang.$sig.out" 2>&1 < /dev/null &
+			> "$dir/hang.$sig.$2.out" 2>&1 < /dev/null &
 	pid=$!
 	for _ in $(seq 1800); do
 		[ ! -s "$log/report" ] || break
 		sleep 0.1
 	done
 	ns=$(inner_ns $pid)
-	if [ -z "$ns" ] || [ "$(members "$ns" | grep -c qemu-system)" = 0 ]; then
+	if [ -z "$ns" ] || [ "$(members "$ns" | grep -c "$3")" = 0 ]; then
 		echo "# no virtual machine found in namespace '$ns'"
 		kill -KILL $pid
-		ktap_test_fail "SIG$sig"
+		ktap_test_fail "SIG$sig, $2"
 		return
 	fi
 	kill "-$sig" $pid
@@ -121,15 +121,15 @@ interrupt()
 		[ -n "$left" ] || break
 		sleep 0.1
 	done
-	after=$(mounts; sockets "hang.$sig")
+	after=$(mounts; sockets "hang.$sig.$2")
 	if [ -n "$left" ]; then
 		echo "# left: $left"
-		ktap_test_fail "SIG$sig"
+		ktap_test_fail "SIG$sig, $2"
 	elif [ "$before" != "$after" ]; then
 		diff <(echo "$before") <(echo "$after") | sed 's/^/# /'
-		ktap_test_fail "SIG$sig"
+		ktap_test_fail "SIG$sig, $2"
 	else
-		ktap_test_pass "nothing stays after SIG$sig"
+		ktap_test_pass "nothing stays after SIG$sig, $2"
 	fi
 }
 
@@ -151,7 +151,7 @@ not_root()
 }
 
 ktap_print_header
-ktap_set_plan 11
+ktap_set_plan 12
 
 plant good 30 << 'END'
 ktap_set_plan 1
@@ -205,8 +205,9 @@ expect "a module that does not unload is seen" pinned 1 \
 	'thunderbolt_stream does not unload'
 expect "a crash is seen" crash 1 'no verdict'
 expect "a hanging test is seen" hang 1 'timed out'
-interrupt INT
-interrupt TERM
-interrupt KILL
+interrupt INT qemu qemu-system
+interrupt INT uml "/linux mem="
+interrupt TERM uml "/linux mem="
+interrupt KILL uml "/linux mem="
 not_root
 ktap_finished

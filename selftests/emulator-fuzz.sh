@@ -4,7 +4,7 @@
 # Any input whatever must not crash the emulator: a libFuzzer target each for
 # vfio-user messages, register accesses, descriptors, control packets and lines of
 # the control protocol.
-# FUZZ_SECONDS is what all of them take together, two at a time.
+# FUZZ_SECONDS is what all of them take together.
 #
 # beds: host
 # timeout: 600

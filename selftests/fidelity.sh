@@ -3,8 +3,8 @@
 #
 # Is usb4emu like the hardware? The distribution's own, unmodified modules
 # thunderbolt, thunderbolt_net, rdma_rxe and thunderbolt_stream run on it:
-# nothing of this project is loaded. fidelity-gen3.sh and fidelity-msi.sh are
-# the same with other options of the emulator.
+# nothing of this project is loaded. fidelity-gen3.sh is the same with other
+# options of the emulator.
 #
 # beds: qemu
 # tb: stock
@@ -288,10 +288,6 @@ gen4)
 	;;
 gen3)
 	check "a USB4 v1 link, lanes bonded" link_speed "20.0 Gb/s, 2 lanes"
-	check "MSI-X" vectors msix
-	;;
-msi)
-	check "a USB4 v2 link" link_speed "40.0 Gb/s, 2 lanes"
 	check "a single MSI" vectors msi
 	;;
 esac
