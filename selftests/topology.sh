@@ -453,6 +453,12 @@ steady()
 		python3 $steady client "10.0.$1.2" "$2" "$3"
 }
 
+# connected COUNT: B has so many of these connections.
+connected()
+{
+	[ "$(on_b ss -Htn state established "sport = :18710" | wc -l)" -ge "$1" ]
+}
+
 # keeps_up PORT: the cable is pulled in the middle of that, and the connections
 # live on without much of a pause. The retransmission timer alone needs 0.2 s.
 keeps_up()
@@ -461,6 +467,7 @@ keeps_up()
 
 	steady 9 2 1.5 > /tmp/steady 2>&1 &
 	pid=$!
+	busywait 10000 connected 2
 	sleep 0.5
 	kill -0 $pid && cable_out "$1" || rc=1
 	wait $pid || rc=1
@@ -644,11 +651,14 @@ tbnet_up()
 # Both at once.
 both_services()
 {
-	local rc=0 pid
+	local rc=0 pid seconds=1
 
+	# Where code takes time the other one takes several seconds.
+	[ "$BED" = uml ] || seconds=15
 	between b 18710 python3 $steady serve 10.0.2.2 2 -- \
-		python3 $steady client 10.0.2.2 2 0.5 > /tmp/steady &
+		python3 $steady client 10.0.2.2 2 $seconds > /tmp/steady &
 	pid=$!
+	busywait 10000 connected 2
 	between b 18700 python3 $netcheck serve 10.0.1.2 -- \
 		python3 $netcheck client 10.0.1.2 4 4000037 "${sizes[@]}" || rc=1
 	kill -0 $pid || rc=1
