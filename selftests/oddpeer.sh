@@ -109,6 +109,14 @@ no_netdev()
 	! find_dev a
 }
 
+# B's driver was loaded after A had read what B offers, and A has missed that it has
+# changed: the kernel does while it adds a host. B, which gets no answer, tells it again.
+found_late()
+{
+	emu fault off && A_DEV=$(busywait 90000 find_dev a) && link_wait &&
+		link_addr && ping_ok a "$B_IP" && ping_ok b "$A_IP"
+}
+
 offer_service()
 {
 	emu fault off && emu unplug 0.1 &&
@@ -157,12 +165,13 @@ again()
 }
 
 ktap_print_header
-ktap_set_plan 12
+ktap_set_plan 13
 run_step "B hides the service" hide_service
 check "A says so once, and which host it is" hidden_is_logged
 check "A has no netdev" no_netdev
 check "neither words nor packets follow" no_storm "$hidden"
-run_step "B offers it again: there is a link" offer_service
+run_step "B offers it from now on, and A hears of it: there is a link" found_late
+run_step "B offers it when the cable is plugged in: there is a link" offer_service
 check "nothing more is said" logged_once "$hidden"
 run_step "B speaks newer versions: each side says so once" another_version
 check "A shows that it refuses" busywait 5000 refused a

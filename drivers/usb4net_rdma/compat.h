@@ -27,6 +27,16 @@ static inline void u4n_hrtimer_setup(struct hrtimer *timer,
 #define net_dim(dim, sample)	net_dim(dim, *(sample))
 #endif
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0)
+/* There is no way to have the peer read our properties again */
+static inline void u4n_properties_changed(struct tb_service *svc)
+{
+}
+
+/* A macro, as hrtimer_setup() above */
+#define tb_service_properties_changed	u4n_properties_changed
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
 /* probe() has one argument more, an entry of our own table */
 #define u4n_probe(svc)	u4n_probe(svc, const struct tb_service_id *id)

@@ -23,6 +23,7 @@
 #define U4N_HS_BACKOFF_MIN_MS	100
 #define U4N_HS_BACKOFF_MAX_MS	4000
 #define U4N_HS_TX_STALL_MAX	4	/* keepalives without a completion */
+#define U4N_HS_UNHEARD		6	/* HELLOs, and every 12 from then on */
 
 static struct workqueue_struct *u4n_hs_wq;
 
@@ -342,6 +343,17 @@ static int u4n_hs_agreed(struct u4n_link *l)
 	return u4n_limit_ok(&l->hs.setups, jiffies) ? 0 : -EINPROGRESS;
 }
 
+/*
+ * Nobody answers at all: the peer may have read our properties before we were in
+ * there, and missed that they have changed, as the core does while it adds a host.
+ * So it is told again.
+ */
+static void u4n_hs_unheard(struct u4n_link *l)
+{
+	if (l->hs.unheard++ % (2 * U4N_HS_UNHEARD) == U4N_HS_UNHEARD - 1)
+		tb_service_properties_changed(l->svc);
+}
+
 /* Exchange of cookies and parameters */
 static int u4n_hs_hello(struct u4n_link *l)
 {
@@ -361,6 +373,10 @@ static int u4n_hs_hello(struct u4n_link *l)
 			     min(hs->backoff, U4N_HS_REQUEST_MS), &ack);
 	if (READ_ONCE(hs->peer_knows))
 		return u4n_hs_agreed(l);	/* it was faster */
+	if (ret)
+		u4n_hs_unheard(l);
+	else
+		hs->unheard = 0;
 	if (!ret && ack.status == U4N_XD_BUSY)
 		hs->backoff = U4N_HS_BACKOFF_MIN_MS;
 	if (ret || ack.status == U4N_XD_BUSY || ack.status == U4N_XD_DOWN)
@@ -681,6 +697,7 @@ void u4n_hs_start(struct u4n_link *l)
 	hs->enabled = true;
 	spin_unlock_irq(&hs->lock);
 	hs->backoff = U4N_HS_BACKOFF_MIN_MS;
+	hs->unheard = 0;
 	u4n_hs_kick(l);
 }
 

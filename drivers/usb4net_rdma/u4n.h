@@ -148,6 +148,7 @@ enum u4n_hs_state {
  * @probe_acked: our probe has come back
  * @since: time at which @state was entered, jiffies
  * @backoff: time to the next HELLO
+ * @unheard: HELLOs in a row that nobody has answered
  * @deadline: next keepalive
  * @xd_id: number of the last request
  * @in_hopid: HopID allocated for reception, 0 if none
@@ -178,6 +179,7 @@ struct u4n_hs {
 
 	unsigned long since;
 	unsigned int backoff;
+	unsigned int unheard;
 	unsigned long deadline;
 	u32 xd_id;
 	int in_hopid;
