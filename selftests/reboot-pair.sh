@@ -12,6 +12,7 @@
 # init: systemd
 # qemu-args: -action reboot=reset
 # runs: none
+# runs-long: qemu
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -87,9 +88,16 @@ works()
 	[ "$(counter a roce_tx_packets)" -gt $((before + 20)) ]
 }
 
+# reboot a|b: from here on the bed looks at the console for what goes wrong.
+reboot()
+{
+	on "$1" sh -c 'dmesg -n 5; echo "<1>usb4net: powering off" > /dev/kmsg
+		systemctl --no-block reboot'
+}
+
 reboots_b()
 {
-	boot_b=$(boot_id) && on_b systemctl --no-block reboot &&
+	boot_b=$(boot_id) && reboot b &&
 		within $boot_limit patiently $boot_limit b_is_new
 }
 
@@ -111,6 +119,6 @@ check "all is there again on both" comes_up
 check "IP and RDMA work" works
 on_b sh -c "echo $KTAP_TESTNO $KTAP_CNT_PASS $KSFT_NUM_TESTS \
 	$(cat /proc/sys/kernel/random/boot_id) > $stage"
-systemctl --no-block reboot
+reboot a > /tmp/reboot 2>&1
 sleep 120
 ktap_exit_fail_msg "A does not reboot"
