@@ -399,7 +399,7 @@ each_side()
 
 	shift
 	for side in $sides; do
-		check "$name off at ${side^^}" few flag_works $side "$name" "$@"
+		check "$name off at ${side^^}" few flag_works "$side" "$name" "$@"
 	done
 }
 
