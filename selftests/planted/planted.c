@@ -136,6 +136,8 @@ static int list(void)
 }
 
 /* DMA API: given back with another size, and not at all */
+static void *dma_buf;
+
 static int dma(bool unmap)
 {
 	struct pci_dev *pdev = pci_get_class(PCI_CLASS_USB4_NHI, NULL);
@@ -143,13 +145,14 @@ static int dma(bool unmap)
 
 	if (!pdev)
 		return -ENODEV;
-	addr = dma_map_page(&pdev->dev, ZERO_PAGE(0), 0, DMA_LEN, DMA_TO_DEVICE);
+	dma_buf = kzalloc(DMA_LEN, GFP_KERNEL);
+	addr = dma_map_single(&pdev->dev, dma_buf, DMA_LEN, DMA_TO_DEVICE);
 	if (dma_mapping_error(&pdev->dev, addr)) {
 		pci_dev_put(pdev);
 		return -EIO;
 	}
 	if (unmap)
-		dma_unmap_page(&pdev->dev, addr, DMA_LEN / 2, DMA_TO_DEVICE);
+		dma_unmap_single(&pdev->dev, addr, DMA_LEN / 2, DMA_TO_DEVICE);
 	pci_dev_put(pdev);
 	return 0;
 }
@@ -197,6 +200,7 @@ static int __init planted_init(void)
 
 static void __exit planted_exit(void)
 {
+	kfree(dma_buf);
 }
 
 module_init(planted_init);
