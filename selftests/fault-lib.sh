@@ -118,6 +118,66 @@ blast()
 	wait "$pid"
 }
 
+# --- the cable ----------------------------------------------------------------
+
+netdevs_there()
+{
+	find_dev a && find_dev b
+} > /dev/null 2>&1
+
+# xdomain a|b: the side sees the other host.
+xdomain()
+{
+	local dom run=on_a
+
+	[ "$1" = a ] || run=root_b
+	dom=$(nhi_domain "$1") &&
+		$run test -e "/sys/bus/thunderbolt/devices/${dom#domain}-1"
+}
+
+xdomains_gone()
+{
+	! xdomain a && ! xdomain b
+}
+
+# unplugged: the cable is out, if it was not before, and both sides know.
+unplugged()
+{
+	emu unplug 0.1 > /dev/null 2>&1
+	emu fault off
+	patiently 10000 xdomains_gone || fail "an XDomain stays"
+}
+
+plugged()
+{
+	emu plug 0.1 1.1 > /dev/null && patiently 20000 netdevs_there &&
+		link_wait && link_addr && ping_ok a "$B_IP"
+}
+
+cable_is_out()
+{
+	emu status | grep -q 'port 0.1 free'
+}
+
+# Not in their namespace: they may be gone before they arrive there.
+devs_up()
+{
+	local dev
+
+	dev=$(find_dev a) && on_a ip link set "$dev" up
+	dev=$(find_dev b) && root_b ip link set "$dev" up
+	cable_is_out
+} 2> /dev/null
+
+# The cable is pulled behind the Nth XDomain packet, of one side or the other,
+# after it was plugged in, within PULL_MS. Whatever has begun must come to an end.
+pull_at()
+{
+	unplugged && fault xd-unplug router $(($1 % 2)) after $(($1 / 2)) \
+		count 1 && emu plug 0.1 1.1 > /dev/null || return
+	patiently "${PULL_MS:-3000}" devs_up || echo "no packet $1"
+}
+
 # --- what is left -------------------------------------------------------------
 
 # All modules but thunderbolt, whose users have gone

@@ -137,11 +137,6 @@ cable()
 	attempt patiently 3000 netdevs_there
 }
 
-netdevs_there()
-{
-	find_dev a > /dev/null && find_dev b > /dev/null
-}
-
 # recovered: with memory, everything works, and no credit is missing.
 recovered()
 {

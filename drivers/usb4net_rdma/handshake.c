@@ -274,7 +274,8 @@ static void u4n_hs_rings_down(struct u4n_link *l)
 		 * Paths first: frames under way need rings to end in, or the
 		 * path's pending bit may never clear.
 		 */
-		if (tb_xdomain_disable_paths(l->xd, l->out_hopid,
+		if (!u4n_xd_wait_lock(l->xd) &&
+		    tb_xdomain_disable_paths(l->xd, l->out_hopid,
 					     l->tx.ring.tb->hop, hs->in_hopid,
 					     l->rx.ring.tb->hop))
 			u4n_log(l, warn, "could not close the paths\n");
@@ -312,8 +313,11 @@ static int u4n_hs_rings_up(struct u4n_link *l)
 	napi_enable(&l->napi);
 
 	/* last, when what comes in finds buffers */
-	ret = tb_xdomain_enable_paths(l->xd, l->out_hopid, l->tx.ring.tb->hop,
-				      hs->in_hopid, l->rx.ring.tb->hop);
+	ret = u4n_xd_wait_lock(l->xd);
+	if (!ret)
+		ret = tb_xdomain_enable_paths(l->xd, l->out_hopid,
+					      l->tx.ring.tb->hop, hs->in_hopid,
+					      l->rx.ring.tb->hop);
 	if (ret)
 		goto disable;
 	hs->rings_up = true;
