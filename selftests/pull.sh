@@ -28,6 +28,7 @@ waiting()
 	local run
 
 	for run in on_a root_b; do
+		# shellcheck disable=SC2016 # for the host
 		$run sh -c 'grep -l "^State:.D" /proc/[0-9]*/status |
 			while read -r f; do
 				cat "${f%status}comm" "${f%status}stack"
@@ -37,10 +38,10 @@ waiting()
 
 pull()
 {
-	pull_at "$1" && unplugged || {
+	if ! pull_at "$1" || ! unplugged; then
 		waiting
 		return 1
-	}
+	fi
 }
 
 ktap_print_header
