@@ -13,7 +13,8 @@
 # topology: netns
 # timeout: 200
 # emu-args: -r 3 -u
-# runs: uml
+# runs: none
+# runs-long: uml
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
