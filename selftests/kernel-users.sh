@@ -22,16 +22,6 @@ megabytes=32
 [ "$SMOKE" = 0 ] || megabytes=8
 check=/usb4net/selftests/blockcheck.py
 
-# KARGS=rxe.stock: on the kernel's own rdma_rxe
-load_rxe()
-{
-	if grep -qw rxe.stock /proc/cmdline; then
-		load_stock_rxe
-	else
-		load_ours
-	fi
-}
-
 # --- NVMe ---------------------------------------------------------------------------
 
 # At any address: nvmet does not listen again at one whose device has gone.
@@ -129,7 +119,7 @@ content()
 		timeout 100 python3 $check "$DISK" verify "$1" || return
 	udp=$(($(snmp a Udp:InDatagrams) - udp))
 	echo "$(($(roce) - before)) packets, $udp datagrams"
-	grep -qw rxe.stock /proc/cmdline ||
+	rxe_is_stock ||
 		{ [ $(($(roce) - before)) -ge 100 ] && [ $udp -eq 0 ]; }
 }
 

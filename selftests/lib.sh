@@ -308,6 +308,22 @@ load_ours()
 	mod_load usb4net_rdma && mod_load rdma_rxe && mod_load rdma_ucm
 }
 
+# KARGS=rxe.stock: a test of rxe on the kernel's own
+rxe_is_stock()
+{
+	grep -qw rxe.stock /proc/cmdline
+}
+
+# load_rxe: either, as the kernel's command line says.
+load_rxe()
+{
+	if rxe_is_stock; then
+		load_stock_rxe
+	else
+		load_ours
+	fi
+}
+
 # load_stock_rxe: the kernel's own rxe. Fails if the patched one is loaded.
 load_stock_rxe()
 {

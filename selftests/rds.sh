@@ -21,21 +21,6 @@ rds=/usb4net/selftests/rdscheck.py
 count=500
 [ "$SMOKE" = 0 ] || count=100
 
-# KARGS=rxe.stock: on the kernel's own rdma_rxe
-stock()
-{
-	grep -qw rxe.stock /proc/cmdline
-}
-
-load_rxe()
-{
-	if stock; then
-		load_stock_rxe
-	else
-		load_ours
-	fi
-}
-
 # The server is there to the end.
 server()
 {
@@ -59,7 +44,7 @@ messages()
 	timeout 100 python3 $rds client "$A_IP" "$B_IP" "$1" || return
 	udp=$(($(snmp a Udp:InDatagrams) - udp))
 	echo "$(($(roce) - before)) packets, $udp datagrams"
-	stock || { [ $(($(roce) - before)) -ge "$1" ] && [ $udp -eq 0 ]; }
+	rxe_is_stock || { [ $(($(roce) - before)) -ge "$1" ] && [ $udp -eq 0 ]; }
 }
 
 moves()
@@ -74,7 +59,7 @@ load_begin()
 	before=$(roce)
 	timeout 100 python3 $rds client "$A_IP" "$B_IP" load > /tmp/load 2>&1 &
 	LOAD=$!
-	if stock; then
+	if rxe_is_stock; then
 		sleep 2
 	else
 		busywait 20000 moves "$before" || fail "no load: $(cat /tmp/load)"

@@ -21,20 +21,6 @@
 # shellcheck source=selftests/fault-lib.sh
 . "$(dirname "$0")/fault-lib.sh"
 
-stock()
-{
-	grep -qw rxe.stock /proc/cmdline
-}
-
-load_rxe()
-{
-	if stock; then
-		load_stock_rxe
-	else
-		load_ours
-	fi
-}
-
 # field CASE: see rxe_field.py
 field()
 {
@@ -49,16 +35,16 @@ bypass_ready()
 
 	sent=$(counter a roce_tx_packets)
 	verbs_check b -s 65536 -n 2 -o write || return
-	stock || [ "$(counter a roce_tx_packets)" -gt "$sent" ]
+	rxe_is_stock || [ "$(counter a roce_tx_packets)" -gt "$sent" ]
 }
 
 without_bypass()
 {
 	local rc=0
 
-	stock || on_a ethtool --set-priv-flags "$A_DEV" roce-bypass off || return
+	rxe_is_stock || on_a ethtool --set-priv-flags "$A_DEV" roce-bypass off || return
 	field "$1" || rc=$?
-	stock || on_a ethtool --set-priv-flags "$A_DEV" roce-bypass on || return
+	rxe_is_stock || on_a ethtool --set-priv-flags "$A_DEV" roce-bypass on || return
 	return $rc
 }
 
@@ -97,7 +83,7 @@ check "R11: $many queue pairs at each end" field many_qps
 check "R11: ${many}0 memory regions" field many_mrs
 need "nothing else is sent" quiet
 check "R12: the last packet is lost" field last_packet
-if stock; then
+if rxe_is_stock; then
 	ktap_test_skip "R12: a packet with others behind it is lost"
 else
 	check "R12: a packet with others behind it is lost" field middle_packet

@@ -19,9 +19,9 @@
 # An address of A on another interface, so that it is in no GID table.
 other_ip6=fd01::1
 
-load_rxe()
+load_any_rxe()
 {
-	if grep -qw rxe.stock /proc/cmdline; then
+	if rxe_is_stock; then
 		load_stock_rxe
 	else
 		mod_load rdma_rxe
@@ -30,7 +30,7 @@ load_rxe()
 
 veth_up()
 {
-	mod_load veth && load_rxe &&
+	mod_load veth && load_any_rxe &&
 	ip netns add b && ip -n b link set lo up &&
 	ip link add veth0 mtu 9000 type veth peer name veth1 mtu 9000 netns b ||
 		return
@@ -164,7 +164,7 @@ exclusive()
 
 exclusive_link()
 {
-	mod_load dummy && load_rxe && exclusive exclusive || return
+	mod_load dummy && load_any_rxe && exclusive exclusive || return
 	ip netns add c && ip -n c link add dummy1 type dummy &&
 	ip -n c link set dummy1 up &&
 	ip netns exec c rdma link add rxe9 type rxe netdev dummy1 || return
