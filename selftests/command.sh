@@ -241,7 +241,8 @@ stock_rxe()
 	mod_unload rdma_ucm rdma_rxe && load_stock_rxe &&
 	$usb4net up "$A_DEV" --no-wait && on_b $usb4net up "$B_DEV" || return
 	$usb4net status | grep "bypass *off: the kernel's own rdma_rxe" &&
-	named rxe fail "the kernel's own rdma_rxe is loaded"
+	named rxe fail "the kernel's own rdma_rxe is loaded" &&
+	! $usb4net doctor | grep 'fix: usb4net doctor'
 }
 
 # It never gets as far as to be loaded.
@@ -361,6 +362,10 @@ wrong_input()
 	complains '5 to 1000000' bench --count 1 &&
 	complains 'argument --peer' bench --peer nosuchhost &&
 	complains 'there are: ping' bench --tests pong &&
+	! $usb4net --json bench --seconds 0 > /tmp/said 2> /dev/null &&
+	json /tmp/said "'1 to 3600' in d['error']" &&
+	! $usb4net nonsense --json > /tmp/said 2> /dev/null &&
+	json /tmp/said "'nonsense' in d['error']" &&
 	complains 'cannot write' report -o /nosuchdir/report
 }
 

@@ -431,8 +431,11 @@ def check_bypass(c):
             yield ok('bypass', 'RDMA on %s passes by the IP stack' %
                      link['netdev'])
         elif link['carrier'] and link['rdma']:
+            # That command is this one.
+            fix = by['fix'] if by['fix'] != 'usb4net doctor' else \
+                'what is said of it above'
             yield warn('bypass', 'RDMA on %s takes the IP stack: %s' % (
-                link['netdev'], by['why_not']), by['fix'])
+                link['netdev'], by['why_not']), fix)
 
 
 # --- what costs or is lost ------------------------------------------------------
