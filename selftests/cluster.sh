@@ -236,6 +236,21 @@ next_hops()
 		grep -c '^Destination=10.42.255.2/32'
 }
 
+# Fewer hosts, and no OpenFabric: nothing of the first run stays, and all else does.
+again()
+{
+	rm -rf /tmp/again /tmp/fresh
+	/usb4net/scripts/cluster ring a b c d --openfabric -o /tmp/again &&
+	touch /tmp/again/d/mine && echo ../again/mine >> /tmp/again/.written &&
+	touch /tmp/again/mine &&
+	/usb4net/scripts/cluster pair a b -o /tmp/again &&
+	/usb4net/scripts/cluster pair a b -o /tmp/fresh &&
+	diff -r /tmp/again /tmp/fresh > /tmp/diff
+	cat /tmp/diff
+	[ "$(cat /tmp/diff)" = "Only in /tmp/again: d
+Only in /tmp/again: mine" ] && [ "$(find /tmp/again/d -type f)" = /tmp/again/d/mine ]
+}
+
 refused()
 {
 	! /usb4net/scripts/cluster ring a b -o /tmp/bad &&
@@ -253,9 +268,10 @@ refused()
 }
 
 ktap_print_header
-ktap_set_plan 17
+ktap_set_plan 18
 check "no second way leads in circles" no_circles
 check "what makes no cluster is refused" refused
+check "a second run leaves nothing of the first" again
 run_step "three hosts" set_up
 run_step "configuration of a ring" generate ring
 run_step "three cables" cable_all
