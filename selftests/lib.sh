@@ -324,6 +324,12 @@ load_rxe()
 	fi
 }
 
+# load_lan: what bridge and 8021q depend on, which is built here for QEMU ("also: lan").
+load_lan()
+{
+	[ "$BED" = uml ] || { mod_load stp && mod_load garp && mod_load mrp; }
+}
+
 # load_stock_rxe: the kernel's own rxe. Fails if the patched one is loaded.
 load_stock_rxe()
 {

@@ -13,7 +13,9 @@
 # beds: uml qemu
 # topology: netns
 # timeout: 400
+# also: lan
 # runs: uml
+# runs-long: qemu
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/traffic.sh"
@@ -677,6 +679,7 @@ tbnet()
 
 ktap_print_header
 ktap_set_plan 53
+load_lan || ktap_exit_fail_msg "no modules for bridges"
 identity
 run_step "addresses" addr cable1 1
 one_netdev
