@@ -5,8 +5,9 @@
  *
  * The transmit ring has no interrupt and is polled. The receive ring's interrupt
  * schedules NAPI. It is masked by the core when it fires, and unmasked through
- * the core when NAPI is done, which is two register reads. What the rings hold
- * when they are stopped is found by the indices of tx.c and rx.c.
+ * the core when NAPI is done, which is two register reads. With
+ * patches/thunderbolt/ it reads none, and masks what fires twice only. What the
+ * rings hold when they are stopped is found by the indices of tx.c and rx.c.
  */
 #include <linux/hardirq.h>
 #include <linux/io.h>
