@@ -3,7 +3,7 @@
 
 import json
 
-STACKS = ["stock", "ip", "bypass", "raw"]
+STACKS = ["stock", "ip", "bypass", "batch", "raw"]
 
 # Metric, what a table calls it, and how a value is printed.
 METRICS = [

@@ -47,6 +47,7 @@ PASSES = {
     "stock": 3.0,
     "ip": 2.0,
     "bypass": 2.0,
+    "batch": 2.0,
     # user to ring page
     "raw": 1.0,
 }

@@ -13,6 +13,7 @@ NAMES = {
     "stock": "stock: thunderbolt_net, stock rxe",
     "ip": "ip: usb4net_rdma, stock rxe",
     "bypass": "bypass: usb4net_rdma, patched rxe",
+    "batch": "batch: bypass, patched thunderbolt",
     "raw": "raw: thunderbolt_stream",
 }
 

@@ -8,6 +8,7 @@ COLOURS = {
     "stock": "#8a8a8a",
     "ip": "#e0a030",
     "bypass": "#2a6fbb",
+    "batch": "#173f6d",
     "raw": "#58a55c",
 }
 FONT = "font-family='Helvetica,Arial,sans-serif'"

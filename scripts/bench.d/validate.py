@@ -28,6 +28,8 @@ RDMA = (
 )
 SOCKETS = ["tcp_stream", "tcp_stream/4", "tcp_stream/16", "tcp_rr/1", "tcp_rr/65536"]
 SOCKETS += ["udp_rr/1", "udp_rr/65000", "ping", "ping_default"]
+BATCH = ["send_lat/2", "send_lat/4096", "send_stream/65536", "tcp_stream"]
+BATCH += ["tcp_rr/1", "tcp_rr/65536", "ping_default"]
 RAW = ["send_lat/2", "send_lat/64", "send_lat/4096", "send_stream/65536"]
 COUNTED = ["insn_per_msg", "mmio_reads", "mmio_writes", "msis", "frames"]
 COUNTED += ["ctx_switches", "work_items"]
@@ -40,7 +42,8 @@ WALL += ["write_stream/1048576", "read_stream/65536", "read_stream/1048576"]
 WALL += ["qps/1", "qps/16", "qps/256", "tcp_stream", "tcp_stream/4", "tcp_stream/16"]
 EXPECTED = {
     "make bench": {
-        "stock": RDMA + SOCKETS, "ip": RDMA + SOCKETS, "bypass": RDMA + SOCKETS, "raw": RAW,
+        "stock": RDMA + SOCKETS, "ip": RDMA + SOCKETS, "bypass": RDMA + SOCKETS,
+        "batch": BATCH, "raw": RAW,
     },
     "make bench-quick": {
         s: ["send_lat/2", "send_stream/65536", "tcp_stream"] for s in ("stock", "bypass")

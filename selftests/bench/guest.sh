@@ -14,6 +14,7 @@
 #	bench.stack=stock	thunderbolt_net and the kernel's own rxe
 #	bench.stack=ip		usb4net_rdma and the kernel's own rxe
 #	bench.stack=bypass	usb4net_rdma and the patched rxe
+#	bench.stack=batch	the same on thunderbolt with patches/thunderbolt/
 #	bench.stack=raw		thunderbolt_stream
 #	bench.set=NAME		workloads: see sets() below
 #	bench.only=PATTERN,...	of these only those
@@ -99,6 +100,15 @@ sets()
 			udp_rr/1 1000
 			udp_rr/65000 100
 			ping 1000
+			ping_default 1000'
+		;;
+	batch)
+		echo 'send_lat/2 2000
+			send_lat/4096 600
+			send_stream/65536 160
+			tcp_stream 1024
+			tcp_rr/1 1000
+			tcp_rr/65536 100
 			ping_default 1000'
 		;;
 	raw)
@@ -222,6 +232,7 @@ stack_up()
 	case $stack in
 	stock | bypass | raw) "$stack" ;;
 	ip) ip_stack ;;
+	batch) bypass ;;
 	*) fail "no such stack: $stack" ;;
 	esac
 }
