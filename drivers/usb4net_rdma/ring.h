@@ -26,6 +26,13 @@ struct u4n_ring {
 	struct list_head done;
 	unsigned int num_done;
 };
+
+/* A run of frames, see u4n_ring_run_begin() */
+struct u4n_ring_run {
+	struct u4n_link *l;
+	unsigned int sof;
+	unsigned int eof;
+};
 #else
 /**
  * struct u4n_ring - one direction
@@ -47,6 +54,19 @@ struct u4n_ring {
 	u32 head;
 	u32 tail;
 	bool running;
+};
+
+/*
+ * A run of frames, see u4n_ring_run_begin(): the ring in variables that no store to a
+ * frame or descriptor can change.
+ */
+struct u4n_ring_run {
+	struct u4n_desc *desc;
+	struct ring_frame **frames;
+	u32 mask;
+	u32 head;
+	u32 tail;
+	u32 info;
 };
 #endif
 
@@ -72,8 +92,11 @@ void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame);
 void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame);
 bool u4n_ring_reap_tx(struct u4n_link *l, unsigned int n);
 struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l);
-struct ring_frame *u4n_ring_poll_rx_full(struct u4n_link *l, unsigned int sof,
-					 unsigned int eof);
+struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l, unsigned int sof,
+				       unsigned int eof);
+struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run);
+void u4n_ring_run_post(struct u4n_ring_run *run, struct ring_frame *frame);
+void u4n_ring_run_end(struct u4n_link *l, const struct u4n_ring_run *run);
 bool u4n_ring_rx_ready(const struct u4n_link *l);
 #endif
 

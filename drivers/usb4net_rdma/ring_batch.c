@@ -138,24 +138,55 @@ struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l)
 }
 
 /**
- * u4n_ring_poll_rx_full - take the next received frame if there is nothing special
- *	about it
+ * u4n_ring_run_begin - begin to take received frames that are nothing special, and
+ *	to give buffers for them
  * @l: the link
- * @sof: start tag it is to have
- * @eof: end tag it is to have
+ * @sof: start tag that they are to have
+ * @eof: end tag that they are to have
  *
- * Return: the frame if it has 4096 bytes and is intact, else NULL.
+ * Return: the run.
  */
-struct ring_frame *u4n_ring_poll_rx_full(struct u4n_link *l, unsigned int sof,
-					 unsigned int eof)
+struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l, unsigned int sof,
+				       unsigned int eof)
 {
-	struct ring_frame *frame = u4n_ring_next(&l->rx.ring);
+	return (struct u4n_ring_run){ .l = l, .sof = sof, .eof = eof };
+}
 
-	if (!frame || frame->size || frame->sof != sof || frame->eof != eof ||
+/**
+ * u4n_ring_run_next - take the next one
+ * @run: the run
+ *
+ * Return: the frame if it has 4096 bytes, the right tags and is intact, else NULL.
+ */
+struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run)
+{
+	struct ring_frame *frame = u4n_ring_next(&run->l->rx.ring);
+
+	if (!frame || frame->size || frame->sof != run->sof ||
+	    frame->eof != run->eof ||
 	    frame->flags & (RING_DESC_CRC_ERROR | RING_DESC_BUFFER_OVERRUN))
 		return NULL;
 	list_del(&frame->list);
 	return frame;
+}
+
+/**
+ * u4n_ring_run_post - u4n_ring_post_rx() during a run
+ * @run: the run
+ * @frame: frame
+ */
+void u4n_ring_run_post(struct u4n_ring_run *run, struct ring_frame *frame)
+{
+	u4n_ring_post_rx(run->l, frame);
+}
+
+/**
+ * u4n_ring_run_end - end a run
+ * @l: the link
+ * @run: the run
+ */
+void u4n_ring_run_end(struct u4n_link *l, const struct u4n_ring_run *run)
+{
 }
 
 /**

@@ -30,19 +30,28 @@ struct u4n_desc {
 				    RING_DESC_CRC_ERROR | \
 				    RING_DESC_BUFFER_OVERRUN))
 
+/* What a buffer is posted with */
+#define U4N_DESC_BUF	FIELD_PREP(U4N_DESC_FLAGS, \
+				   RING_DESC_POSTED | RING_DESC_INTERRUPT)
+
 static_assert(sizeof(struct u4n_desc) == 16);
 
-static inline void u4n_ring_post(struct u4n_ring *r, struct ring_frame *frame,
-				 u32 info)
+static inline void u4n_ring_fill(struct u4n_desc *desc,
+				 const struct ring_frame *frame, u32 info)
 {
-	u32 head = r->head;
-	struct u4n_desc *desc = &r->desc[head & r->mask];
-
 	desc->addr = cpu_to_le64(frame->buffer_phy);
 	desc->time = 0;
 	/* the hardware may look ahead: nothing is valid before the flag is */
 	dma_wmb();
 	WRITE_ONCE(desc->info, cpu_to_le32(info));
+}
+
+static inline void u4n_ring_post(struct u4n_ring *r, struct ring_frame *frame,
+				 u32 info)
+{
+	u32 head = r->head;
+
+	u4n_ring_fill(&r->desc[head & r->mask], frame, info);
 	WRITE_ONCE(r->head, head + 1);
 }
 
@@ -98,9 +107,7 @@ static inline void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame
 	struct u4n_ring *r = &l->rx.ring;
 
 	r->frames[r->head & r->mask] = frame;
-	u4n_ring_post(r, frame,
-		      FIELD_PREP(U4N_DESC_FLAGS,
-				 RING_DESC_POSTED | RING_DESC_INTERRUPT));
+	u4n_ring_post(r, frame, U4N_DESC_BUF);
 }
 
 /**
@@ -147,26 +154,82 @@ static inline struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l)
 }
 
 /**
- * u4n_ring_poll_rx_full - take the next received frame if there is nothing special
- *	about it
- * @l: the link
- * @sof: start tag it is to have
- * @eof: end tag it is to have
+ * u4n_ring_run_begin - begin to take received frames that are nothing special, and
+ *	to give buffers for them
+ * @l: the link. Nothing else is done with the receive ring before u4n_ring_run_end().
+ * @sof: start tag that they are to have
+ * @eof: end tag that they are to have
+ *
+ * Return: the run.
+ */
+static inline struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l,
+						     unsigned int sof,
+						     unsigned int eof)
+{
+	const struct u4n_ring *r = &l->rx.ring;
+
+	return (struct u4n_ring_run){
+		.desc = r->desc,
+		.frames = r->frames,
+		.mask = r->mask,
+		.head = r->head,
+		.tail = r->tail,
+		.info = FIELD_PREP(U4N_DESC_EOF, eof) |
+			FIELD_PREP(U4N_DESC_SOF, sof) |
+			FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_COMPLETED),
+	};
+}
+
+/**
+ * u4n_ring_run_next - take the next one
+ * @run: the run
  *
  * What the frame itself says is not set.
  *
- * Return: the frame if it has 4096 bytes and is intact, else NULL.
+ * Return: the frame if it has 4096 bytes, the right tags and is intact, else NULL.
  */
-static inline struct ring_frame *
-u4n_ring_poll_rx_full(struct u4n_link *l, unsigned int sof, unsigned int eof)
+static inline struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run)
+{
+	u32 i = run->tail & run->mask;
+	u32 info;
+
+	if (run->tail == run->head)
+		return NULL;
+	info = le32_to_cpu(READ_ONCE(run->desc[i].info));
+	if ((info & U4N_DESC_RX) != run->info)
+		return NULL;
+	/* nothing that the hardware has written before may be read earlier */
+	dma_rmb();
+	run->tail++;
+	return run->frames[i];
+}
+
+/**
+ * u4n_ring_run_post - u4n_ring_post_rx() during a run
+ * @run: the run
+ * @frame: frame
+ */
+static inline void u4n_ring_run_post(struct u4n_ring_run *run,
+				     struct ring_frame *frame)
+{
+	u32 i = run->head++ & run->mask;
+
+	run->frames[i] = frame;
+	u4n_ring_fill(&run->desc[i], frame, U4N_DESC_BUF);
+}
+
+/**
+ * u4n_ring_run_end - end a run
+ * @l: the link
+ * @run: the run
+ */
+static inline void u4n_ring_run_end(struct u4n_link *l,
+				    const struct u4n_ring_run *run)
 {
 	struct u4n_ring *r = &l->rx.ring;
 
-	if ((u4n_ring_completed(r) & U4N_DESC_RX) !=
-	    (FIELD_PREP(U4N_DESC_EOF, eof) | FIELD_PREP(U4N_DESC_SOF, sof) |
-	     FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_COMPLETED)))
-		return NULL;
-	return u4n_ring_take(r);
+	WRITE_ONCE(r->tail, run->tail);
+	WRITE_ONCE(r->head, run->head);
 }
 
 /**

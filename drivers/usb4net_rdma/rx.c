@@ -184,40 +184,49 @@ static bool u4n_rx_is_late(const struct u4n_link *l)
  */
 static unsigned int u4n_rx_bodies(struct u4n_link *l)
 {
-	struct u4n_rx_buf *fresh = &l->rx.fresh;
+	struct u4n_rx_buf fresh = l->rx.fresh;
+	unsigned int fresh_end = l->rx.fresh_end;
 	unsigned int frames = 0, n = 0, max;
+	struct u4n_rx_buf piece = { };
 	struct u4n_rx_frame *rf;
 	struct ring_frame *frame;
-	struct u4n_rx_buf run;
+	struct u4n_ring_run run;
 
 	if (u4n_rx_is_late(l))
 		return 0;
 	/* those that are left must have a byte at least, see u4n_body_check() */
 	max = min(l->rx.bodies - 1,
 		  (l->rx.left - l->rx.bodies) / (U4N_FRAME_SIZE - 1));
+	run = u4n_ring_run_begin(l, l->rx.sof, U4N_PDF_BODY_MORE);
 	for (; frames < max; frames++) {
-		if (fresh->offset >= l->rx.fresh_end &&
-		    !u4n_rx_refill(l, U4N_RX_GFP))
-			break;
-		frame = u4n_ring_poll_rx_full(l, l->rx.sof, U4N_PDF_BODY_MORE);
+		if (fresh.offset >= fresh_end) {
+			if (!u4n_rx_refill(l, U4N_RX_GFP))
+				break;
+			fresh = l->rx.fresh;
+			fresh_end = l->rx.fresh_end;
+		}
+		frame = u4n_ring_run_next(&run);
 		if (!frame)
 			break;
 		rf = container_of(frame, struct u4n_rx_frame, frame);
-		if (n && (rf->buf.page != run.page ||
-			  rf->buf.offset != run.offset + n * U4N_FRAME_SIZE)) {
-			u4n_rx_add(l->rx.skb, &run, n);
+		if (n && (rf->buf.page != piece.page ||
+			  rf->buf.offset != piece.offset + n * U4N_FRAME_SIZE)) {
+			u4n_rx_add(l->rx.skb, &piece, n);
 			n = 0;
 		}
 		if (!n++)
-			run = rf->buf;
-		/* there is one */
-		u4n_rx_replace(l, rf, U4N_RX_GFP);
-		u4n_ring_post_rx(l, frame);
+			piece = rf->buf;
+		rf->buf = fresh;
+		frame->buffer_phy = fresh.dma + fresh.offset;
+		fresh.offset += U4N_FRAME_SIZE;
+		u4n_ring_run_post(&run, frame);
 	}
+	u4n_ring_run_end(l, &run);
+	l->rx.fresh = fresh;
 	if (!frames)
 		return 0;
 
-	u4n_rx_add(l->rx.skb, &run, n);
+	u4n_rx_add(l->rx.skb, &piece, n);
 	l->rx.bodies -= frames;
 	l->rx.left -= frames * U4N_FRAME_SIZE;
 	l->rx.credit.seen += frames;

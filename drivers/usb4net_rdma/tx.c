@@ -77,16 +77,19 @@ static unsigned int u4n_tx_frames(const struct u4n_link *l)
 static unsigned int u4n_tx_complete(struct u4n_link *l, unsigned int frames,
 				    struct sk_buff_head *done)
 {
-	struct u4n_tx_frame *tf;
+	struct u4n_tx_frame *all = l->tx.frames, *tf;
+	u32 mask = l->tx.size - 1;
+	u32 tail = l->tx.tail;
 	unsigned int bytes;
 
 	do {
-		tf = u4n_tx_frame(l, l->tx.tail++);
-		trace_u4n_tx_frame_done(l->ndev, true, tf - l->tx.frames,
-					&tf->frame, U4N_DROP_NONE);
+		tf = &all[tail++ & mask];
+		trace_u4n_tx_frame_done(l->ndev, true, tf - all, &tf->frame,
+					U4N_DROP_NONE);
 		if (tf->map != U4N_MAP_NONE)
 			u4n_tx_unmap(l, tf);
 	} while (--frames);
+	l->tx.tail = tail;
 
 	bytes = tf->bytes;
 	if (tf->skb) {
@@ -172,9 +175,11 @@ static void u4n_tx_maybe_stop(struct u4n_link *l, struct sk_buff_head *done)
 	u4n_tx_count(l, U4N_TX_SMALL_STOPS, 1);
 }
 
-/* Next frame of the ring, from here to the peer */
-static void u4n_tx_post(struct u4n_link *l, struct u4n_tx_frame *tf,
-			unsigned int sof, enum u4n_pdf pdf, unsigned int size)
+/* Next frame of the ring, from here to the peer. In a loop a call would cost more. */
+static __always_inline void u4n_tx_post(struct u4n_link *l,
+					struct u4n_tx_frame *tf,
+					unsigned int sof, enum u4n_pdf pdf,
+					unsigned int size)
 {
 	/* all of them, which is one word */
 	tf->frame.size = size & (U4N_FRAME_SIZE - 1);	/* 0 means 4096 */
@@ -210,8 +215,12 @@ static void u4n_tx_post_all(struct u4n_link *l, enum u4n_pdf pdf,
 			    unsigned int size, unsigned int bodies,
 			    unsigned int sof)
 {
-	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head++);
+	struct u4n_tx_frame *all = l->tx.frames, *tf;
+	u32 mask = l->tx.size - 1;
+	u32 head = l->tx.head;
 
+	l->tx.head = head + 1 + bodies;
+	tf = &all[head & mask];
 	tf->frame.buffer_phy = tf->slot_dma;
 	tf->frames = 1 + bodies;
 	l->tx.credit.sent += 1 + bodies;
@@ -219,10 +228,13 @@ static void u4n_tx_post_all(struct u4n_link *l, enum u4n_pdf pdf,
 	dma_sync_single_for_device(u4n_ring_dma_dev(l), tf->slot_dma, size,
 				   DMA_TO_DEVICE);
 	u4n_tx_post(l, tf, U4N_PDF_SOF, pdf, size);
-	while (bodies) {
-		tf = u4n_tx_frame(l, l->tx.head++);
-		u4n_tx_post(l, tf, sof, --bodies ? U4N_PDF_BODY_MORE :
-						   U4N_PDF_BODY_LAST, tf->len);
+	for (; bodies > 1; bodies--) {
+		tf = &all[++head & mask];
+		u4n_tx_post(l, tf, sof, U4N_PDF_BODY_MORE, tf->len);
+	}
+	if (bodies) {
+		tf = &all[++head & mask];
+		u4n_tx_post(l, tf, sof, U4N_PDF_BODY_LAST, tf->len);
 	}
 }
 

@@ -207,9 +207,11 @@ void u4n_tx_pack(const struct sk_buff *skb, struct u4n_tx_plan *plan)
 static int u4n_tx_map_piece(struct u4n_link *l, struct u4n_tx_walk *w,
 			    unsigned int len, u32 *next)
 {
+	struct u4n_tx_frame *all = l->tx.frames, *tf = NULL;
 	struct device *dev = u4n_ring_dma_dev(l);
-	struct u4n_tx_frame *tf = NULL;
+	u32 mask = l->tx.size - 1;
 	unsigned int done, n;
+	u32 index = *next;
 	dma_addr_t dma;
 
 	if (w->frag)
@@ -223,10 +225,11 @@ static int u4n_tx_map_piece(struct u4n_link *l, struct u4n_tx_walk *w,
 
 	for (done = 0; done < len; done += n) {
 		n = min(len - done, U4N_FRAME_SIZE);
-		tf = u4n_tx_frame(l, (*next)++);
+		tf = &all[index++ & mask];
 		tf->frame.buffer_phy = dma + done;
 		tf->len = n;
 	}
+	*next = index;
 	/* frames are completed in order */
 	tf->map = w->frag ? U4N_MAP_PAGE : U4N_MAP_SINGLE;
 	tf->map_dma = dma;
