@@ -11,7 +11,7 @@
 # topology: netns
 # timeout: 500
 # runs: none
-# runs-long: qemu:dma=bounce
+# runs-long: qemu:dma=bounce qemu:dma=iommu
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"
