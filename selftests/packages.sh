@@ -4,8 +4,10 @@
 # The packages of "make deb", in a Debian of their own with two kernels, 7.3 and 6.12:
 # installed, for a second kernel, upgraded and removed by the distribution's dpkg and
 # DKMS. The kernels' own modules stay what they are, and come back. The same with
-# "make install". What DKMS has built then runs in virtual machines of both kernels.
-# SMOKE=1: for the first kernel only, and without virtual machines.
+# "make install". What has been installed then runs in a virtual machine of each kernel,
+# as it was installed: systemd.sh with it.
+# SMOKE=1: for the first kernel only, and without virtual machines. KERNEL=6.12: the
+# same for that one. VM=1 adds the virtual machine.
 #
 # beds: host
 # extra: packages
@@ -32,7 +34,10 @@ k1=$KVER
 # shellcheck disable=SC1091
 k2=$(. "$KERNEL2/resolved" && echo "$KVER")
 old=6.1.0-0-amd64
-kernels=("$k1")
+first=${KERNEL:-stock}
+[ "$first" = stock ] || SMOKE=1
+# Those with headers, in the order in which they come
+kernels=()
 work=$top/build/packages
 kept=$top/build/packages.modules
 root=$work/root
@@ -78,8 +83,6 @@ source_archive()
 
 machine()
 {
-	local d
-
 	umount "$work" 2> /dev/null
 	rm -rf "$work"
 	mkdir -p "$work"
@@ -91,14 +94,25 @@ machine()
 	rm -f "$root/etc/dpkg/dpkg.cfg.d/small"
 	mount -t proc proc "$root/proc"
 	mount --bind /dev "$root/dev"
-	# The headers of the first kernel, where their package has them
+	case $first in
+	stock) kernel_stock && source_archive "${k1%.*+*}" "$cache/src" ;;
+	6.12) kernel_612 && source_archive 6.12 "$KERNEL2/src" ;;
+	*) fail "no kernel $first" ;;
+	esac
+}
+
+# Its modules are in the tree; the headers go where their packages have them.
+kernel_stock()
+{
+	local d
+
+	kernels+=("$k1")
 	for d in usr/src/linux-headers-"$k1" usr/lib/linux-kbuild-"${k1%-*}" \
 		usr/src/linux-headers-"${k1%-*}-common"; do
 		mkdir -p "$root/$d"
 		mount --bind "$cache/root/$d" "$root/$d" || return
 	done
 	ln -s "/usr/src/linux-headers-$k1" "$root/usr/lib/modules/$k1/build"
-	source_archive "${k1%.*+*}" "$cache/src"
 }
 
 # headers_installed KVER: what the package of the headers has done at its end
@@ -108,7 +122,7 @@ headers_installed()
 		/etc/kernel/header_postinst.d
 }
 
-second_kernel()
+kernel_612()
 {
 	kernels+=("$k2")
 	cp -a "$KERNEL2/guest/usr/lib/modules/$k2" "$root/usr/lib/modules/" &&
@@ -221,9 +235,11 @@ dpkg_install()
 
 install_dkms()
 {
-	stock_sums "$k1" > "$work/sums.$k1"
-	loads "$k1" rdma_rxe > "$work/before.$k1"
-	stock "$k1" && dpkg_install "$work"/deb/1/*dkms*.deb && all_ours "$k1"
+	local kver=${kernels[0]}
+
+	stock_sums "$kver" > "$work/sums.$kver"
+	loads "$kver" rdma_rxe > "$work/before.$kver"
+	stock "$kver" && dpkg_install "$work"/deb/1/*dkms*.deb && all_ours "$kver"
 }
 
 tools()
@@ -273,7 +289,7 @@ advice()
 # The driver is built, and it is said what the other one wants.
 no_source()
 {
-	second_kernel || return
+	kernel_612 || return
 	stock_sums "$k2" > "$work/sums.$k2"
 	loads "$k2" rdma_rxe > "$work/before.$k2"
 	stock "$k2" && headers_installed "$k2" && ours "$k2" roce_link usb4net_rdma &&
@@ -330,12 +346,28 @@ keep_modules()
 
 	rm -rf "$kept"
 	for kver in "${kernels[@]}"; do
+		keep_tree "$kver" || return
 		mkdir -p "$kept/$kver"
 		for m in $modules; do
-			inside cat "$(file_of "$kver" "$m")" > "$kept/$kver/$m.ko" ||
-				return
+			# DKMS compresses them if the kernel's own are.
+			inside xz -dcf "$(file_of "$kver" "$m")" \
+				> "$kept/$kver/$m.ko" || return
 		done
 	done
+}
+
+# keep_tree KVER: what dpkg and DKMS have put into the machine
+keep_tree()
+{
+	local tree=$kept/$1.tree deb
+
+	mkdir -p "$tree/usr/lib/modules/$1"
+	for deb in "$work"/deb/3/*.deb; do
+		dpkg-deb -x "$deb" "$tree" || return
+	done
+	rm -r "${tree:?}"/usr/{src,share} &&
+		cp -r "$root/usr/lib/modules/$1/updates" "$tree/usr/lib/modules/$1/" &&
+		find "$tree" -type f
 }
 
 remove()
@@ -365,7 +397,7 @@ make_install()
 		tar -x -C "$root/root/clone" || return
 	for kver in "${kernels[@]}"; do
 		inside make -C /root/clone KVER="$kver" \
-			KSRC="$([ "$kver" = "$k1" ] || echo /opt/linux)" &&
+			KSRC="$([ "$kver" = "${kernels[0]}" ] || echo /opt/linux)" &&
 		inside make -C /root/clone install KVER="$kver" || return
 		loads "$kver" rdma_rxe
 		[ "$(loads "$kver" rdma_rxe | grep -c /updates/usb4net-rdma/)" = 2 ] &&
@@ -378,16 +410,17 @@ make_install()
 	! find "$root"/usr/local "$root"/usr/lib/modules -name '*usb4net*' | grep .
 }
 
-# in_the_machine KERNEL KVER: bed/run makes its payload of them.
+# in_the_machine KERNEL KVER: booted by systemd; its modules have to be those of DKMS.
 in_the_machine()
 {
-	env -u PACKAGES_INSIDE MODULES="$kept/$2" "$top/selftests/bed/run" smoke \
-		BED=qemu KERNEL="$1" LABEL="packages.smoke.$1"
+	env -u PACKAGES_INSIDE -u SMOKE MODULES="$kept/$2" INSTALLED="$kept/$2.tree" \
+		"$top/selftests/bed/run" systemd BED=qemu KERNEL="$1" \
+		LABEL="packages.systemd.$1"
 }
 
 ktap_print_header
 if [ "${SMOKE:-0}" = 1 ]; then
-	ktap_set_plan 7
+	ktap_set_plan $((7 + ${VM:-0}))
 else
 	ktap_set_plan 12
 fi
@@ -405,8 +438,11 @@ check "modules for virtual machines" keep_modules
 check "removed: the kernels' own modules are back" remove
 check "make install and uninstall" make_install
 if [ "${SMOKE:-0}" != 1 ]; then
-	check "what DKMS has built, in virtual machines: $k1" \
+	check "what was installed, in a virtual machine: $k1" \
 		in_the_machine stock "$k1"
 	check "and $k2" in_the_machine 6.12 "$k2"
+elif [ "${VM:-0}" = 1 ]; then
+	check "what was installed, in a virtual machine" \
+		in_the_machine "$first" "${kernels[0]}"
 fi
 ktap_finished

@@ -24,6 +24,9 @@
 . "$(dirname "$0")/traffic.sh"
 
 replugs=3
+# Where "make install" has put the modules, or DKMS, if packages have been installed
+where=usb4net-rdma
+[ ! -d /usb4net/rootfs/usr/lib/modules ] || where=dkms
 
 booted()
 {
@@ -40,9 +43,23 @@ module_loaded()
 {
 	grep -q '^usb4net_rdma ' /proc/modules &&
 	systemctl is-active systemd-modules-load.service &&
-	modinfo -F filename rdma_rxe | grep /updates/usb4net-rdma/ &&
-	[ "$(cat /sys/module/usb4net_rdma/srcversion)" = \
-		"$(modinfo -F srcversion /usb4net/modules/usb4net_rdma.ko)" ]
+	ours roce_link usb4net_rdma
+}
+
+# ours MODULE...: it is loaded, and modprobe finds it
+ours()
+{
+	local m file
+
+	for m; do
+		file=$(modinfo -F filename "$m")
+		msg "$m is $file"
+		# Not all kernels' modules have a srcversion.
+		[[ $file == */updates/$where/* ]] && grep -q O "/sys/module/$m/taint" &&
+		[ "$(cat "/sys/module/$m/srcversion" 2> /dev/null)" = \
+			"$(modinfo -F srcversion "/usb4net/modules/$m.ko")" ] ||
+			fail "not ours" || return
+	done
 }
 
 # The other device, whatever it is called
@@ -114,7 +131,7 @@ traffic()
 {
 	local dev a b
 
-	dev=$(other) && fix_cpuinfo || return
+	ours rdma_rxe && dev=$(other) && fix_cpuinfo || return
 	a=$(best_gid to-storage 6) && b=$(best_gid "$dev" 6) || return
 	msg "GIDs: $a of to-storage, $b of $dev"
 	ibv_rc_pingpong -d "rxe_$dev" -g "$b" -n 100 > /tmp/server 2>&1 &
