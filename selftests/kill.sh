@@ -9,7 +9,8 @@
 #	the cable			netdev gone and queue pairs in error: 2 s
 #	"rdma link del"			5 s
 #	the driver's module		5 s
-#	the network namespace		the netdev is in the initial one: 5 s
+#	the network namespace		the netdev is in the initial one, and the
+#					RDMA device if it was in there: 5 s
 #
 # beds: uml qemu
 # topology: netns
@@ -269,7 +270,7 @@ module_removed()
 # The processes in it keep a namespace, so they are killed.
 namespace_deleted()
 {
-	begin verbs_check-rc && ip netns del b && end "$pid_b" || return
+	begin "$1" && ip netns del b && end "$pid_b" || return
 	within $remove_limit busywait 20000 test -e "/sys/class/net/$B_DEV" ||
 		fail "the netdev did not come back" || return
 	end "$pid_a" && busywait $free_limit no_objects || return
@@ -279,13 +280,32 @@ namespace_deleted()
 	link_wait && link_addr && rxe_up_on b
 }
 
+# The RDMA device is in the namespace as well, and for no one else. That mode can be
+# changed only while there is no other namespace.
+rdma_namespace_deleted()
+{
+	rdma link del "$A_RXE" && rdma link del "$B_RXE" && mode exclusive || return
+	! rdma link show "$B_RXE/1" 2> /dev/null || fail "it is not in there" || return
+	namespace_deleted rping && rdma link del "$A_RXE" &&
+		on_b rdma link del "$B_RXE" && mode shared
+}
+
+mode()
+{
+	ip netns del b && busywait 10000 rdma system set netns "$1" &&
+		link_wait && link_addr && rxe_up
+}
+
 works()
 {
 	verbs_check b -s 1,4097,65536 && rping_ok a && ping_ok a "$B_IP" 8000
 }
 
 ktap_print_header
-ktap_set_plan $((3 + ${#programs[@]} + 10))
+# Not in every short run
+exclusive=1
+[ "$SMOKE" = 0 ] || [ "$KERNEL" = debug ] || exclusive=0
+ktap_set_plan $((3 + ${#programs[@]} + 10 + exclusive))
 fix_cpuinfo
 RANDOM=${SEED:-1}
 run_step "the link comes up" link_up
@@ -302,6 +322,8 @@ run_step "the cable is pulled" cable_pulled
 run_step "rdma link del, ib_send_bw" link_deleted ib_send_bw
 run_step "rdma link del, rping" link_deleted rping
 run_step "the driver is removed" module_removed
-run_step "the network namespace is deleted" namespace_deleted
+run_step "the network namespace is deleted" namespace_deleted verbs_check-rc
+[ $exclusive = 0 ] ||
+	run_step "and one with the RDMA device in it" rdma_namespace_deleted
 check "all works at the end" works
 ktap_finished
