@@ -18,12 +18,14 @@ struct u4n_link;
  * @tb: the core's ring
  * @posted: frames that the core is to get
  * @done: frames that the core has given
+ * @next: the first of them that has not been taken, receive ring only
  * @num_done: their number, transmit ring only
  */
 struct u4n_ring {
 	struct tb_ring *tb;
 	struct list_head posted;
 	struct list_head done;
+	struct list_head *next;
 	unsigned int num_done;
 };
 

@@ -39,6 +39,7 @@ void u4n_ring_reset(struct u4n_ring *r)
 {
 	INIT_LIST_HEAD(&r->posted);
 	INIT_LIST_HEAD(&r->done);
+	r->next = &r->done;
 	r->num_done = 0;
 }
 
@@ -48,11 +49,21 @@ static void u4n_ring_kick(struct u4n_ring *r)
 	tb_ring_enqueue_list(r->tb, &r->posted);
 }
 
+/*
+ * The next received frame, if any. Those that the core has given are walked along,
+ * and each may be posted again once the next one is known: what is behind is no
+ * list any more.
+ */
 static struct ring_frame *u4n_ring_next(struct u4n_ring *r)
 {
-	if (list_empty(&r->done))
+	if (r->next == &r->done) {
+		INIT_LIST_HEAD(&r->done);
 		tb_ring_poll_list(r->tb, &r->done, U4N_RING_BATCH_MAX);
-	return list_first_entry_or_null(&r->done, struct ring_frame, list);
+		r->next = r->done.next;
+		if (r->next == &r->done)
+			return NULL;
+	}
+	return list_entry(r->next, struct ring_frame, list);
 }
 
 /**
@@ -107,6 +118,8 @@ void u4n_ring_kick_rx(struct u4n_link *l)
 bool u4n_ring_reap_tx(struct u4n_link *l, unsigned int n)
 {
 	struct u4n_ring *r = &l->tx.ring;
+	struct list_head *next;
+	LIST_HEAD(reaped);
 
 	while (r->num_done < n) {
 		unsigned int got = tb_ring_poll_list(r->tb, &r->done,
@@ -117,8 +130,9 @@ bool u4n_ring_reap_tx(struct u4n_link *l, unsigned int n)
 		r->num_done += got;
 	}
 	r->num_done -= n;
-	while (n--)
-		list_del(r->done.next);
+	for (next = r->done.next; n; n--)
+		next = next->next;
+	list_cut_before(&reaped, &r->done, next);
 	return true;
 }
 
@@ -133,7 +147,7 @@ struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l)
 	struct ring_frame *frame = u4n_ring_next(&l->rx.ring);
 
 	if (frame)
-		list_del(&frame->list);
+		l->rx.ring.next = frame->list.next;
 	return frame;
 }
 
@@ -166,7 +180,7 @@ struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run)
 	    frame->eof != run->eof ||
 	    frame->flags & (RING_DESC_CRC_ERROR | RING_DESC_BUFFER_OVERRUN))
 		return NULL;
-	list_del(&frame->list);
+	run->l->rx.ring.next = frame->list.next;
 	return frame;
 }
 
