@@ -107,6 +107,24 @@ again()
 	$usb4net up "$A_DEV" && [ "$(rdma link show | grep -c "$A_DEV")" = 1 ]
 }
 
+# rdma_rxe refuses once, as when two devices are created at the same time.
+refused_once()
+{
+	local shim=/tmp/shim
+
+	mkdir $shim && cat > $shim/rdma <<- END && chmod +x $shim/rdma || return
+	#!/bin/sh
+	if [ "\$1 \$2" = "link add" ] && [ ! -e $shim/tried ]; then
+	    touch $shim/tried
+	    echo "error: Operation not permitted" >&2
+	    exit 1
+	fi
+	exec $(command -v rdma) "\$@"
+	END
+	$usb4net down "$A_DEV" --rdma-only && PATH=$shim:$PATH $usb4net up "$A_DEV" &&
+		[ -e $shim/tried ] && rdma_of a "$A_DEV" && busywait 10000 gids_of_all
+}
+
 status_is_true()
 {
 	local base=/sys/class/net/$A_DEV speed
@@ -408,11 +426,12 @@ completion()
 }
 
 ktap_print_header
-ktap_set_plan 27
+ktap_set_plan 28
 run_step "the driver is loaded, and a link appears" appears
 check "status and doctor say that it is down" still_down
 run_step "up" both_up
 check "up once more" again
+check "up, when rdma_rxe refuses once" refused_once
 check "what status shows is so" status_is_true
 check "doctor finds nothing wrong" healthy
 check "bench says what is missing" bench_alone
