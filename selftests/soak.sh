@@ -15,8 +15,9 @@
 #
 # beds: uml qemu
 # topology: netns
-# timeout: 1500
+# timeout: 1800
 # runs: none
+# runs-long: uml uml:minutes=30
 # runs-debug: none
 
 # shellcheck source=selftests/lib.sh

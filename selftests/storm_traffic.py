@@ -74,8 +74,9 @@ class TcpFlow:
                 sock.close()
         self.out = self.sink = self.listener = None
 
-    def restart(self):
+    def restart(self, reason="a beginning"):
         self.close()
+        self.reason = reason
         self.restarts += 1
         self.number = self.expected = 0
         self.todo, self.got = b"", bytearray()
@@ -146,7 +147,7 @@ class TcpFlow:
             if error.errno not in GONE:
                 raise
             if error.errno != errno.ENOTCONN or now - self.begun > 3:
-                self.restart()
+                self.restart(errno.errorcode[error.errno])
 
 
 class UdpFlow:
