@@ -9,6 +9,7 @@
 #include <linux/mutex.h>
 #include <linux/skbuff.h>
 #include <linux/thunderbolt.h>
+#include <linux/uuid.h>
 #include <linux/version.h>
 #include <linux/virtio_net.h>
 #include <net/sock.h>
@@ -30,9 +31,22 @@ static inline void u4n_hrtimer_setup(struct hrtimer *timer,
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0)
-/* There is no way to have the peer read our properties again */
+/*
+ * All peers are told when there is one directory more, even if it has gone again by
+ * the time that they read.
+ */
 static inline void u4n_properties_changed(struct tb_service *svc)
 {
+	static const uuid_t uuid =
+		UUID_INIT(0x5e0a4c7b, 0x92d1, 0x4f36,
+			  0x8b, 0x1e, 0x30, 0xc4, 0x6d, 0xa7, 0x95, 0x12);
+	struct tb_property_dir *dir = tb_property_create_dir(&uuid);
+
+	if (!dir)
+		return;
+	if (!tb_register_property_dir("usb4new", dir))
+		tb_unregister_property_dir("usb4new", dir);
+	tb_property_free_dir(dir);
 }
 
 /* A macro, as hrtimer_setup() above */
