@@ -62,11 +62,13 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setblocking(False)
 while True:
     try:
-        s.sendto(bytes(8000), ("10.66.0.66", 9))
+        for _ in range(16):
+            s.sendto(bytes(8000), ("10.66.0.66", 9))
     except BlockingIOError:
-        time.sleep(0.001)
+        pass
     except OSError:
-        break' &
+        break
+    time.sleep(0.001)' &
 	LOAD=$!
 	before=$(counter a tx_frames) || return
 	busywait 5000 moves || fail "nothing is sent"
