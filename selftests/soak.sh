@@ -16,8 +16,8 @@
 # beds: uml qemu
 # topology: netns
 # timeout: 1800
-# runs: none
-# runs-long: uml uml:minutes=30
+# runs: uml
+# runs-long: uml:minutes=30
 # runs-debug: none
 
 # shellcheck source=selftests/lib.sh

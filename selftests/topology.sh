@@ -478,14 +478,14 @@ keeps_up()
 	[ $rc = 0 ] && [ "$slowest" -lt 1000 ]
 }
 
-# Eight connections, of which each cable gets some, at both ends.
+# So many connections that each cable gets some, at both ends, whatever their ports.
 both_carry()
 {
 	local side old1 old3 n1 n3
 
 	old1=$(stat_of a cable1 tx_bytes):$(stat_of b cable1 tx_bytes)
 	old3=$(stat_of a cable3 tx_bytes):$(stat_of b cable3 tx_bytes)
-	steady 9 8 0.1 || return
+	steady 9 24 0.1 || return
 	for side in a b; do
 		n1=$(($(stat_of $side cable1 tx_bytes) - ${old1%:*}))
 		n3=$(($(stat_of $side cable3 tx_bytes) - ${old3%:*}))

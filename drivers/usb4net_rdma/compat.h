@@ -3,10 +3,8 @@
 #ifndef _U4N_COMPAT_H
 #define _U4N_COMPAT_H
 
-#include <linux/delay.h>
 #include <linux/dim.h>
 #include <linux/hrtimer.h>
-#include <linux/mutex.h>
 #include <linux/skbuff.h>
 #include <linux/thunderbolt.h>
 #include <linux/uuid.h>
@@ -71,29 +69,6 @@ static inline void u4n_ring_set_interval(struct tb_ring *ring,
 					 unsigned int nsec)
 {
 	ring->interval_nsec = nsec;
-}
-#endif
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0)
-/*
- * When a host goes its services are removed with the lock of the domain held, and
- * that waits for our work and for RTNL. So who opens or closes paths, which takes the
- * lock, must not wait for it once the host is on its way out.
- */
-static inline int u4n_xd_wait_lock(struct tb_xdomain *xd)
-{
-	while (!mutex_trylock(&xd->tb->lock)) {
-		if (READ_ONCE(xd->is_unplugged))
-			return -ENODEV;
-		usleep_range(1000, 2000);
-	}
-	mutex_unlock(&xd->tb->lock);
-	return READ_ONCE(xd->is_unplugged) ? -ENODEV : 0;
-}
-#else
-static inline int u4n_xd_wait_lock(struct tb_xdomain *xd)
-{
-	return 0;
 }
 #endif
 

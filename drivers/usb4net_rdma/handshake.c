@@ -328,7 +328,9 @@ disable:
 	napi_disable(&l->napi);
 stop:
 	u4n_ring_stop(l);
-	u4n_log(l, warn, "could not set up the link: %d\n", ret);
+	/* a cable that has just been pulled is no trouble of ours */
+	if (ret != -ENODEV)
+		u4n_log(l, warn, "could not set up the link: %d\n", ret);
 	return ret;
 }
 

@@ -98,7 +98,7 @@ free_tx:
 	tb_ring_free(tx);
 no_ring:
 	netdev_err(l->ndev,
-		   "no free pair of rings: the host interface has %u, one of them for control; close another user (thunderbolt_net?) first\n",
+		   "no free pair of rings: the host interface has %u, one of them for control; close another user (thunderbolt_net?) first, unless it is memory that is short\n",
 		   nhi->hop_count);
 	return -ENOSPC;
 }

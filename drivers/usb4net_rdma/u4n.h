@@ -591,6 +591,7 @@ int u4n_xd_init(void);
 void u4n_xd_exit(void);
 void u4n_xd_add(struct u4n_link *l);
 void u4n_xd_del(struct u4n_link *l);
+int u4n_xd_wait_lock(struct tb_xdomain *xd);
 int u4n_xd_request(struct u4n_link *l, enum u4n_xd_type type, u32 status,
 		   unsigned int timeout, struct u4n_xd_msg *ack);
 

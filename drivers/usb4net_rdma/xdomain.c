@@ -10,6 +10,8 @@
  * and an answer that comes too late is told by its number.
  */
 #include <linux/atomic.h>
+#include <linux/delay.h>
+#include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/unaligned.h>
 #include <linux/wait.h>
@@ -194,6 +196,29 @@ void u4n_xd_del(struct u4n_link *l)
 	mutex_lock(&u4n_xd_links_lock);
 	list_del(&l->list);
 	mutex_unlock(&u4n_xd_links_lock);
+}
+
+/**
+ * u4n_xd_wait_lock - wait until paths can be opened or closed
+ * @xd: the peer
+ *
+ * Which takes the lock of the domain. When a host goes, its paths are closed with
+ * that lock held, and the core closes none for it from then on: those opened by who
+ * waited for the lock would keep their HopIDs for good. Before Linux 7.3 the services
+ * are removed with it held, too, which waits for our work and for RTNL. So do not
+ * wait for it once the host is on its way out. A moment between the two is left.
+ *
+ * Return: 0, or -ENODEV for a host that goes or has gone.
+ */
+int u4n_xd_wait_lock(struct tb_xdomain *xd)
+{
+	while (!mutex_trylock(&xd->tb->lock)) {
+		if (READ_ONCE(xd->is_unplugged))
+			return -ENODEV;
+		usleep_range(1000, 2000);
+	}
+	mutex_unlock(&xd->tb->lock);
+	return READ_ONCE(xd->is_unplugged) ? -ENODEV : 0;
 }
 
 /**

@@ -344,9 +344,11 @@ thunderbolt_check()
 	objs=$(files 'patches/thunderbolt/7.3/*.patch' | xargs sed -n \
 		"s|^+++ b/\($core/.*\)\.c\$|\1.o|p" | sort -u)
 	need "${#objs}" "patched files" || return
+	set -- TB_INCLUDE="$inc" NOSTDINC_FLAGS="-nostdinc -I$inc"
+	# sparse knows no typeof of a bit-field, which the stock tb.c has
+	build_dir $core/tb.o "$@" C=0 || return
 	# shellcheck disable=SC2086	# a list of words
-	build_dir $objs ${ours}_batch/ TB_INCLUDE="$inc" \
-		NOSTDINC_FLAGS="-nostdinc -I$inc"
+	build_dir ${objs/$core\/tb.o/} ${ours}_batch/ "$@"
 }
 
 thunderbolt_plant()
