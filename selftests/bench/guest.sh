@@ -124,11 +124,11 @@ sets()
 			send_lat/4096 4000
 			send_lat/65536 800
 			send_stream/65536 1600
-			send_stream/1048576 96
+			send_stream/1048576 384
 			write_stream/65536 1600
-			write_stream/1048576 96
+			write_stream/1048576 384
 			read_stream/65536 1600
-			read_stream/1048576 96
+			read_stream/1048576 384
 			qps/1 8192
 			qps/16 8192
 			qps/256 8192
