@@ -70,6 +70,7 @@ int u4n_big_prepare(struct u4n_link *l, struct sk_buff *skb,
 	}
 	plan->inl = plan->meta.gso_hdr_len;
 	plan->end = plan->inl;
+	plan->walk = u4n_tx_walk_from(skb, plan->end);
 	plan->cut = true;
 	return 0;
 }
@@ -97,7 +98,7 @@ bool u4n_big_next(struct u4n_link *l, const struct sk_buff *skb,
 		plan->meta.gso_size = 0;
 		plan->meta.gso_hdr_len = 0;
 	}
-	u4n_tx_pack(skb, plan);
+	u4n_tx_pack(plan);
 	if (plan->packed)
 		u4n_tx_count(l, U4N_TX_PACKED, 1);
 	return true;

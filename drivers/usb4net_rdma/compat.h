@@ -28,6 +28,17 @@ static inline void u4n_hrtimer_setup(struct hrtimer *timer,
 #define net_dim(dim, sample)	net_dim(dim, *(sample))
 #endif
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+/* Before dma_need_unmap() one had to unmap, whether that does anything or not */
+static inline bool u4n_dma_need_unmap(struct device *dev)
+{
+	return true;
+}
+
+/* A macro, as hrtimer_setup() above */
+#define dma_need_unmap	u4n_dma_need_unmap
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0)
 /*
  * All peers are told when there is one directory more, even if it has gone again by

@@ -237,7 +237,7 @@ enum u4n_drop u4n_head_parse(const void *buf, unsigned int size,
 
 	if (head->type != U4N_HEAD_ETH && head->type != U4N_HEAD_ROCE)
 		return U4N_DROP_TYPE;
-	if (memchr_inv(wire->reserved, 0, sizeof(wire->reserved)))
+	if (wire->reserved1 || wire->reserved2 || wire->reserved3)
 		return U4N_DROP_FLAGS;
 
 	if (head->inl < ETH_HLEN || head->inl != size - sizeof(*wire) ||

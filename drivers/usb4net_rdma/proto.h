@@ -160,7 +160,9 @@ struct u4n_wire_common {
  * @outer_th: outer transport header of a tunnel
  * @inner_nh: inner network header of a tunnel
  * @npsn: PSNs that a ROCE packet stands for if there are several, else 0
- * @reserved: 0
+ * @reserved1: 0, like all of them
+ * @reserved2: 0
+ * @reserved3: 0
  */
 struct u4n_wire_head {
 	struct u4n_wire_common common;
@@ -176,7 +178,9 @@ struct u4n_wire_head {
 	__le16 outer_th;
 	__le16 inner_nh;
 	u8 npsn;
-	u8 reserved[11];
+	u8 reserved1;
+	__le16 reserved2;
+	__le64 reserved3;
 } __packed;
 
 #define U4N_HEAD_SIZE		48U

@@ -19,17 +19,6 @@
 #define U4N_NHI_THROTTLING_NS	256	/* its unit */
 #define U4N_NHI_THROTTLING_MAX	0xffff
 
-/**
- * u4n_ring_dma_dev - the device that does DMA
- * @l: the link, whose rings are allocated
- *
- * Return: the device.
- */
-struct device *u4n_ring_dma_dev(const struct u4n_link *l)
-{
-	return tb_ring_dma_device(l->rx.ring.tb);
-}
-
 /*
  * In hard interrupt context as a rule. With one interrupt for all rings it is a
  * work item with interrupts off, where nothing would look at a raised softirq

@@ -72,8 +72,21 @@ struct u4n_ring_run {
 };
 #endif
 
+/**
+ * struct u4n_ring_info - what the ring says about a received frame
+ * @size: bytes, 4096 at most
+ * @flags: &enum ring_desc_flags
+ * @sof: start tag
+ * @eof: end tag
+ */
+struct u4n_ring_info {
+	unsigned int size;
+	unsigned int flags;
+	unsigned int sof;
+	unsigned int eof;
+};
+
 /* ring.c */
-struct device *u4n_ring_dma_dev(const struct u4n_link *l);
 int u4n_ring_alloc(struct u4n_link *l);
 void u4n_ring_free(struct u4n_link *l);
 void u4n_ring_start(struct u4n_link *l);
@@ -91,11 +104,15 @@ void u4n_ring_kick_rx(struct u4n_link *l);
 #ifdef U4N_RING_BATCH
 /* ring_batch.c, else they are in ring_direct.h */
 void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame);
+void u4n_ring_post_piece(struct u4n_link *l, u32 index, dma_addr_t dma,
+			 unsigned int len, unsigned int sof, unsigned int eof);
 void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame);
 bool u4n_ring_reap_tx(struct u4n_link *l, unsigned int n);
-struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l);
+struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l,
+				    struct u4n_ring_info *info);
 struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l, unsigned int sof,
 				       unsigned int eof);
+bool u4n_ring_run_ready(const struct u4n_ring_run *run);
 struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run);
 void u4n_ring_run_post(struct u4n_ring_run *run, struct ring_frame *frame);
 void u4n_ring_run_end(struct u4n_link *l, const struct u4n_ring_run *run);

@@ -79,6 +79,34 @@ void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame)
 }
 
 /**
+ * u4n_ring_post_piece - the same for memory that takes several frames
+ * @l: the link
+ * @index: number of the first one
+ * @dma: address
+ * @len: bytes, at least one; all frames but the last one are full
+ * @sof: start tag of all of them
+ * @eof: end tag of the last one, BODY_MORE is that of the others
+ */
+void u4n_ring_post_piece(struct u4n_link *l, u32 index, dma_addr_t dma,
+			 unsigned int len, unsigned int sof, unsigned int eof)
+{
+	struct ring_frame *frame;
+	unsigned int n;
+
+	for (; len; len -= n) {
+		n = min(len, U4N_FRAME_SIZE);
+		frame = &u4n_tx_frame(l, index++)->frame;
+		frame->buffer_phy = dma;
+		frame->size = n & (U4N_FRAME_SIZE - 1);	/* 0 means 4096 */
+		frame->flags = 0;
+		frame->eof = n < len ? U4N_PDF_BODY_MORE : eof;
+		frame->sof = sof;
+		u4n_ring_post_tx(l, frame);
+		dma += n;
+	}
+}
+
+/**
  * u4n_ring_kick_tx - have all frames sent that were posted
  * @l: the link
  */
@@ -139,15 +167,22 @@ bool u4n_ring_reap_tx(struct u4n_link *l, unsigned int n)
 /**
  * u4n_ring_poll_rx - take the next received frame
  * @l: the link
+ * @info: what it says
  *
  * Return: the frame or NULL.
  */
-struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l)
+struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l,
+				    struct u4n_ring_info *info)
 {
 	struct ring_frame *frame = u4n_ring_next(&l->rx.ring);
 
-	if (frame)
-		l->rx.ring.next = frame->list.next;
+	if (!frame)
+		return NULL;
+	l->rx.ring.next = frame->list.next;
+	info->size = frame->size ?: U4N_FRAME_SIZE;
+	info->flags = frame->flags;
+	info->sof = frame->sof;
+	info->eof = frame->eof;
 	return frame;
 }
 
@@ -167,20 +202,32 @@ struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l, unsigned int sof,
 }
 
 /**
- * u4n_ring_run_next - take the next one
+ * u4n_ring_run_ready - is there another one?
  * @run: the run
  *
- * Return: the frame if it has 4096 bytes, the right tags and is intact, else NULL.
+ * Return: true if there is a frame of 4096 bytes that has the right tags and is intact.
  */
-struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run)
+bool u4n_ring_run_ready(const struct u4n_ring_run *run)
 {
 	struct ring_frame *frame = u4n_ring_next(&run->l->rx.ring);
 
-	if (!frame || frame->size || frame->sof != run->sof ||
-	    frame->eof != run->eof ||
-	    frame->flags & (RING_DESC_CRC_ERROR | RING_DESC_BUFFER_OVERRUN))
-		return NULL;
-	run->l->rx.ring.next = frame->list.next;
+	return frame && !frame->size && frame->sof == run->sof &&
+	       frame->eof == run->eof &&
+	       !(frame->flags & (RING_DESC_CRC_ERROR | RING_DESC_BUFFER_OVERRUN));
+}
+
+/**
+ * u4n_ring_run_next - take it
+ * @run: the run, which is ready
+ *
+ * Return: the frame.
+ */
+struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run)
+{
+	struct u4n_ring *r = &run->l->rx.ring;
+	struct ring_frame *frame = list_entry(r->next, struct ring_frame, list);
+
+	r->next = frame->list.next;
 	return frame;
 }
 

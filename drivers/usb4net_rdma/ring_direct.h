@@ -36,10 +36,9 @@ struct u4n_desc {
 
 static_assert(sizeof(struct u4n_desc) == 16);
 
-static inline void u4n_ring_fill(struct u4n_desc *desc,
-				 const struct ring_frame *frame, u32 info)
+static inline void u4n_ring_fill(struct u4n_desc *desc, dma_addr_t dma, u32 info)
 {
-	desc->addr = cpu_to_le64(frame->buffer_phy);
+	desc->addr = cpu_to_le64(dma);
 	desc->time = 0;
 	/* the hardware may look ahead: nothing is valid before the flag is */
 	dma_wmb();
@@ -51,7 +50,7 @@ static inline void u4n_ring_post(struct u4n_ring *r, struct ring_frame *frame,
 {
 	u32 head = r->head;
 
-	u4n_ring_fill(&r->desc[head & r->mask], frame, info);
+	u4n_ring_fill(&r->desc[head & r->mask], frame->buffer_phy, info);
 	WRITE_ONCE(r->head, head + 1);
 }
 
@@ -96,6 +95,36 @@ static inline void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame
 }
 
 /**
+ * u4n_ring_post_piece - the same for memory that takes several frames
+ * @l: the link
+ * @index: number of the first one. The driver counts them as the ring does.
+ * @dma: address
+ * @len: bytes, at least one; all frames but the last one are full
+ * @sof: start tag of all of them
+ * @eof: end tag of the last one, BODY_MORE is that of the others
+ */
+static inline void u4n_ring_post_piece(struct u4n_link *l, u32 index,
+				       dma_addr_t dma, unsigned int len,
+				       unsigned int sof, unsigned int eof)
+{
+	const u32 info = FIELD_PREP(U4N_DESC_SOF, sof) |
+			 FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_POSTED);
+	struct u4n_ring *r = &l->tx.ring;
+	struct u4n_desc *desc = r->desc;
+	u32 mask = r->mask;
+
+	for (; len > U4N_FRAME_SIZE; len -= U4N_FRAME_SIZE) {
+		u4n_ring_fill(&desc[index++ & mask], dma, info |
+			      FIELD_PREP(U4N_DESC_EOF, U4N_PDF_BODY_MORE));
+		dma += U4N_FRAME_SIZE;
+	}
+	u4n_ring_fill(&desc[index++ & mask], dma, info |
+		      FIELD_PREP(U4N_DESC_LEN, len & (U4N_FRAME_SIZE - 1)) |
+		      FIELD_PREP(U4N_DESC_EOF, eof));
+	WRITE_ONCE(r->head, index);
+}
+
+/**
  * u4n_ring_post_rx - give a buffer to the receive ring
  * @l: the link
  * @frame: frame, one less than the ring's size may be in there
@@ -134,23 +163,23 @@ static inline bool u4n_ring_reap_tx(struct u4n_link *l, unsigned int n)
 /**
  * u4n_ring_poll_rx - take the next received frame
  * @l: the link
+ * @info: what it says. The frame's own fields are not set.
  *
  * Return: the frame or NULL.
  */
-static inline struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l)
+static inline struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l,
+						  struct u4n_ring_info *info)
 {
 	struct u4n_ring *r = &l->rx.ring;
-	u32 info = u4n_ring_completed(r);
-	struct ring_frame *frame;
+	u32 desc = u4n_ring_completed(r);
 
-	if (!info)
+	if (!desc)
 		return NULL;
-	frame = u4n_ring_take(r);
-	frame->size = FIELD_GET(U4N_DESC_LEN, info);
-	frame->eof = FIELD_GET(U4N_DESC_EOF, info);
-	frame->sof = FIELD_GET(U4N_DESC_SOF, info);
-	frame->flags = FIELD_GET(U4N_DESC_FLAGS, info);
-	return frame;
+	info->size = FIELD_GET(U4N_DESC_LEN, desc) ?: U4N_FRAME_SIZE;
+	info->flags = FIELD_GET(U4N_DESC_FLAGS, desc);
+	info->sof = FIELD_GET(U4N_DESC_SOF, desc);
+	info->eof = FIELD_GET(U4N_DESC_EOF, desc);
+	return u4n_ring_take(r);
 }
 
 /**
@@ -181,27 +210,34 @@ static inline struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l,
 }
 
 /**
- * u4n_ring_run_next - take the next one
+ * u4n_ring_run_ready - is there another one?
  * @run: the run
  *
- * What the frame itself says is not set.
- *
- * Return: the frame if it has 4096 bytes, the right tags and is intact, else NULL.
+ * Return: true if there is a frame of 4096 bytes that has the right tags and is intact.
  */
-static inline struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run)
+static inline bool u4n_ring_run_ready(const struct u4n_ring_run *run)
 {
-	u32 i = run->tail & run->mask;
 	u32 info;
 
 	if (run->tail == run->head)
-		return NULL;
-	info = le32_to_cpu(READ_ONCE(run->desc[i].info));
+		return false;
+	info = le32_to_cpu(READ_ONCE(run->desc[run->tail & run->mask].info));
 	if ((info & U4N_DESC_RX) != run->info)
-		return NULL;
+		return false;
 	/* nothing that the hardware has written before may be read earlier */
 	dma_rmb();
-	run->tail++;
-	return run->frames[i];
+	return true;
+}
+
+/**
+ * u4n_ring_run_next - take it
+ * @run: the run, which is ready
+ *
+ * Return: the frame. What it says itself is not set.
+ */
+static inline struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run)
+{
+	return run->frames[run->tail++ & run->mask];
 }
 
 /**
@@ -215,7 +251,7 @@ static inline void u4n_ring_run_post(struct u4n_ring_run *run,
 	u32 i = run->head++ & run->mask;
 
 	run->frames[i] = frame;
-	u4n_ring_fill(&run->desc[i], frame, U4N_DESC_BUF);
+	u4n_ring_fill(&run->desc[i], frame->buffer_phy, U4N_DESC_BUF);
 }
 
 /**

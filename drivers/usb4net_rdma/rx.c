@@ -65,6 +65,27 @@ void u4n_rx_broken(struct u4n_link *l)
 	u4n_hs_end(l, U4N_WHY_PROTOCOL);
 }
 
+static struct page_pool *u4n_rx_pool(const struct u4n_link *l,
+				     const struct u4n_rx_buf *buf)
+{
+	return buf->single ? l->rx.small : l->rx.pool;
+}
+
+/* What the hardware has written to the buffer is ours now */
+static void u4n_rx_sync(const struct u4n_link *l, const struct u4n_rx_buf *buf,
+			unsigned int size)
+{
+	page_pool_dma_sync_for_cpu(u4n_rx_pool(l, buf), buf->page, buf->offset,
+				   size);
+}
+
+/* The buffer is not in use any more. @napi: said by NAPI */
+static void u4n_rx_put(const struct u4n_link *l, const struct u4n_rx_buf *buf,
+		       bool napi)
+{
+	page_pool_put_full_page(u4n_rx_pool(l, buf), buf->page, napi);
+}
+
 /* Tell the ring of the buffers posted, and then let the peer be told */
 static void u4n_rx_kick(struct u4n_link *l)
 {
@@ -101,11 +122,11 @@ static bool u4n_rx_refill(struct u4n_link *l, gfp_t gfp)
 	}
 	page_pool_fragment_page(page, size / U4N_FRAME_SIZE);
 	l->rx.fresh = (struct u4n_rx_buf){
-		.pool = pool,
 		.page = page,
-		.dma = page_pool_get_dma_addr(page),
+		.single = pool == l->rx.small,
 	};
 	l->rx.fresh_end = size;
+	l->rx.fresh_dma = page_pool_get_dma_addr(page);
 	return true;
 }
 
@@ -117,7 +138,7 @@ static bool u4n_rx_replace(struct u4n_link *l, struct u4n_rx_frame *rf, gfp_t gf
 	if (fresh->offset >= l->rx.fresh_end && !u4n_rx_refill(l, gfp))
 		return false;
 	rf->buf = *fresh;
-	rf->frame.buffer_phy = fresh->dma + fresh->offset;
+	rf->frame.buffer_phy = l->rx.fresh_dma + fresh->offset;
 	fresh->offset += U4N_FRAME_SIZE;
 	return true;
 }
@@ -149,14 +170,15 @@ static bool u4n_rx_attach(struct u4n_link *l, struct sk_buff *skb,
 	return true;
 }
 
-/* Make a piece of memory part of the packet, which was @n buffers of the ring */
-static void u4n_rx_add(struct sk_buff *skb, const struct u4n_rx_buf *buf,
-		       unsigned int n)
+/* Make neighbours part of the packet: buffers from @buf on, @size bytes together */
+static void u4n_rx_add(struct u4n_link *l, const struct u4n_rx_buf *buf,
+		       unsigned int size)
 {
+	unsigned int n = size / U4N_FRAME_SIZE;
+	struct sk_buff *skb = l->rx.skb;
 	int frags = skb_shinfo(skb)->nr_frags;
-	unsigned int size = n * U4N_FRAME_SIZE;
 
-	page_pool_dma_sync_for_cpu(buf->pool, buf->page, buf->offset, size);
+	u4n_rx_sync(l, buf, size);
 	if (skb_can_coalesce(skb, frags, buf->page, buf->offset)) {
 		skb_coalesce_rx_frag(skb, frags - 1, size, size);
 	} else {
@@ -186,8 +208,10 @@ static unsigned int u4n_rx_bodies(struct u4n_link *l)
 {
 	struct u4n_rx_buf fresh = l->rx.fresh;
 	unsigned int fresh_end = l->rx.fresh_end;
-	unsigned int frames = 0, n = 0, max;
+	dma_addr_t fresh_dma = l->rx.fresh_dma;
 	struct u4n_rx_buf piece = { };
+	unsigned int end = 0;
+	unsigned int frames, max;
 	struct u4n_rx_frame *rf;
 	struct ring_frame *frame;
 	struct u4n_ring_run run;
@@ -198,26 +222,25 @@ static unsigned int u4n_rx_bodies(struct u4n_link *l)
 	max = min(l->rx.bodies - 1,
 		  (l->rx.left - l->rx.bodies) / (U4N_FRAME_SIZE - 1));
 	run = u4n_ring_run_begin(l, l->rx.sof, U4N_PDF_BODY_MORE);
-	for (; frames < max; frames++) {
+	for (frames = 0; frames < max && u4n_ring_run_ready(&run); frames++) {
 		if (fresh.offset >= fresh_end) {
 			if (!u4n_rx_refill(l, U4N_RX_GFP))
 				break;
 			fresh = l->rx.fresh;
 			fresh_end = l->rx.fresh_end;
+			fresh_dma = l->rx.fresh_dma;
 		}
 		frame = u4n_ring_run_next(&run);
-		if (!frame)
-			break;
 		rf = container_of(frame, struct u4n_rx_frame, frame);
-		if (n && (rf->buf.page != piece.page ||
-			  rf->buf.offset != piece.offset + n * U4N_FRAME_SIZE)) {
-			u4n_rx_add(l->rx.skb, &piece, n);
-			n = 0;
-		}
-		if (!n++)
+		if (rf->buf.page != piece.page || rf->buf.offset != end) {
+			if (piece.page)
+				u4n_rx_add(l, &piece, end - piece.offset);
 			piece = rf->buf;
+			end = piece.offset;
+		}
+		end += U4N_FRAME_SIZE;
 		rf->buf = fresh;
-		frame->buffer_phy = fresh.dma + fresh.offset;
+		frame->buffer_phy = fresh_dma + fresh.offset;
 		fresh.offset += U4N_FRAME_SIZE;
 		u4n_ring_run_post(&run, frame);
 	}
@@ -226,7 +249,7 @@ static unsigned int u4n_rx_bodies(struct u4n_link *l)
 	if (!frames)
 		return 0;
 
-	u4n_rx_add(l->rx.skb, &piece, n);
+	u4n_rx_add(l, &piece, end - piece.offset);
 	l->rx.bodies -= frames;
 	l->rx.left -= frames * U4N_FRAME_SIZE;
 	l->rx.credit.seen += frames;
@@ -359,7 +382,7 @@ static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 
 	/* leave no buffer behind in the midst of those for BODY frames */
 	if (copy == head.inl && u4n_rx_replace(l, rf, U4N_RX_GFP))
-		page_pool_put_full_page(old.pool, old.page, true);
+		u4n_rx_put(l, &old, true);
 
 	l->rx.skb = skb;
 	l->rx.late = false;
@@ -371,18 +394,18 @@ static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 }
 
 /* On success the frame has got a new buffer */
-static enum u4n_drop u4n_rx_body(struct u4n_link *l, enum u4n_pdf pdf,
-				 struct u4n_rx_frame *rf, unsigned int size)
+static enum u4n_drop u4n_rx_body(struct u4n_link *l, struct u4n_rx_frame *rf,
+				 const struct u4n_ring_info *info)
 {
+	unsigned int size = info->size;
 	struct sk_buff *skb = l->rx.skb;
 
 	if (!l->rx.bodies)
 		return U4N_DROP_ORPHAN;
-	if (rf->frame.sof != l->rx.sof ||
-	    u4n_body_check(pdf, size, l->rx.bodies, l->rx.left))
+	if (info->sof != l->rx.sof ||
+	    u4n_body_check(info->eof, size, l->rx.bodies, l->rx.left))
 		return U4N_DROP_BODY;
-	page_pool_dma_sync_for_cpu(rf->buf.pool, rf->buf.page, rf->buf.offset,
-				   size);
+	u4n_rx_sync(l, &rf->buf, size);
 	if (!u4n_rx_attach(l, skb, rf, 0, size))
 		return U4N_DROP_NO_PAGE;
 
@@ -396,15 +419,16 @@ static enum u4n_drop u4n_rx_body(struct u4n_link *l, enum u4n_pdf pdf,
 }
 
 static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
-				  unsigned int size)
+				  const struct u4n_ring_info *info)
 {
-	enum u4n_pdf pdf = rf->frame.eof;
+	unsigned int size = info->size;
+	enum u4n_pdf pdf = info->eof;
 
-	if (rf->frame.flags & RING_DESC_CRC_ERROR)
+	if (info->flags & RING_DESC_CRC_ERROR)
 		return U4N_DROP_CRC;
-	if (rf->frame.flags & RING_DESC_BUFFER_OVERRUN)
+	if (info->flags & RING_DESC_BUFFER_OVERRUN)
 		return U4N_DROP_OVERRUN;
-	if (rf->frame.sof != U4N_PDF_SOF && pdf != U4N_PDF_BODY_MORE &&
+	if (info->sof != U4N_PDF_SOF && pdf != U4N_PDF_BODY_MORE &&
 	    pdf != U4N_PDF_BODY_LAST)
 		return U4N_DROP_PDF;
 	if (l->rx.stopped)
@@ -415,19 +439,17 @@ static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
 	case U4N_PDF_HEAD_LAST:
 		if (l->rx.bodies)
 			u4n_rx_abort(l, U4N_DROP_TRUNCATED);
-		page_pool_dma_sync_for_cpu(rf->buf.pool, rf->buf.page,
-					   rf->buf.offset, size);
+		u4n_rx_sync(l, &rf->buf, size);
 		return u4n_rx_head(l, pdf, rf, size);
 	case U4N_PDF_CONTROL:
 		if (l->rx.bodies)
 			u4n_rx_abort(l, U4N_DROP_TRUNCATED);
-		page_pool_dma_sync_for_cpu(rf->buf.pool, rf->buf.page,
-					   rf->buf.offset, size);
+		u4n_rx_sync(l, &rf->buf, size);
 		u4n_rx_count(l, U4N_RX_CONTROL, 1);
 		return u4n_control_rcv(l, u4n_rx_data(rf), size);
 	case U4N_PDF_BODY_MORE:
 	case U4N_PDF_BODY_LAST:
-		return u4n_rx_body(l, pdf, rf, size);
+		return u4n_rx_body(l, rf, info);
 	default:
 		return U4N_DROP_PDF;
 	}
@@ -445,11 +467,11 @@ static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
  */
 int u4n_rx_poll(struct u4n_link *l, int budget)
 {
+	struct u4n_ring_info info;
 	struct ring_frame *frame;
 	struct u4n_rx_frame *rf;
 	unsigned int frames = 0;
 	enum u4n_drop why;
-	unsigned int size;
 	dma_addr_t dma;
 	int done = 0;
 	u32 seen;
@@ -457,30 +479,30 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 	while (done < budget) {
 		if (l->rx.bodies > 1 && !trace_u4n_rx_frame_enabled())
 			frames += u4n_rx_bodies(l);
-		frame = u4n_ring_poll_rx(l);
+		frame = u4n_ring_poll_rx(l, &info);
 		if (!frame)
 			break;
 		frames++;
 		rf = container_of(frame, struct u4n_rx_frame, frame);
 		dma = frame->buffer_phy;
-		size = frame->size ?: U4N_FRAME_SIZE;
 		seen = l->rx.credit.seen;
-		trace_u4n_rx_frame(l->ndev, false, rf - l->rx.frames, frame,
-				   U4N_DROP_NONE);
+		trace_u4n_rx_frame(l->ndev, false, rf - l->rx.frames,
+				   info.size, info.eof, U4N_DROP_NONE);
 
-		why = u4n_rx_frame(l, rf, size);
+		why = u4n_rx_frame(l, rf, &info);
 		if (why) {
 			trace_u4n_rx_frame_drop(l->ndev, false,
-						rf - l->rx.frames, frame, why);
+						rf - l->rx.frames, info.size,
+						info.eof, why);
 			u4n_rx_drop(l, why);
 			/* nothing of what belongs to it is of use */
 			u4n_rx_abort(l, U4N_DROP_TRUNCATED);
 		}
 		if (frame->buffer_phy == dma)
 			dma_sync_single_for_device(u4n_ring_dma_dev(l), dma,
-						   size, DMA_FROM_DEVICE);
-		if (why || (frame->eof != U4N_PDF_BODY_MORE &&
-			    frame->eof != U4N_PDF_BODY_LAST))
+						   info.size, DMA_FROM_DEVICE);
+		if (why || (info.eof != U4N_PDF_BODY_MORE &&
+			    info.eof != U4N_PDF_BODY_LAST))
 			done++;
 		/* a frame of another session was not sent in this one */
 		if (why == U4N_DROP_GEN)
@@ -545,11 +567,11 @@ void u4n_rx_flush(struct u4n_link *l)
 
 	u4n_rx_abort(l, U4N_DROP_TRUNCATED);
 	for (; buf->offset < l->rx.fresh_end; buf->offset += U4N_FRAME_SIZE)
-		page_pool_put_full_page(buf->pool, buf->page, false);
+		u4n_rx_put(l, buf, false);
 	for (i = 0; i < l->rx.size; i++) {
 		buf = &l->rx.frames[i].buf;
 		if (buf->page)
-			page_pool_put_full_page(buf->pool, buf->page, false);
+			u4n_rx_put(l, buf, false);
 		buf->page = NULL;
 	}
 }

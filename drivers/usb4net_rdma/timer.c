@@ -66,7 +66,7 @@ static enum hrtimer_restart u4n_timer_fire(struct hrtimer *timer)
 	struct u4n_link *l = container_of(timer, struct u4n_link, timer.hrtimer);
 	struct u4n_timer *t = &l->timer;
 	u32 seen = READ_ONCE(l->rx.credit.seen);
-	bool poll, lost = false;
+	bool poll, reaped, lost = false;
 
 	spin_lock(&l->tx.lock);
 	t->armed = false;
@@ -79,12 +79,18 @@ static enum hrtimer_restart u4n_timer_fire(struct hrtimer *timer)
 		lost = u4n_timer_lost_irq(l, seen);
 	if (lost)
 		u4n_tx_count(l, U4N_TX_LOST_IRQS, 1);
-	if (l->tx.tail != l->tx.head)
-		poll = true;
-	if (t->tail != l->tx.tail)
+	reaped = t->tail != l->tx.tail;
+	if (reaped)
 		u4n_timer_later(t);
 	else if (l->tx.skbs)
 		t->asked = true;
+	/*
+	 * Whoever has reaped so far, and has for long, does it the next time, too. But
+	 * what has been received and waits for an interrupt need not.
+	 */
+	if (l->tx.tail != l->tx.head &&
+	    (t->rx_ready || !reaped || t->later < U4N_TIMER_LATER_MAX))
+		poll = true;
 
 	t->idle = u4n_timer_stamp(l) == t->stamp ? t->idle + 1 : 0;
 	t->stamp = u4n_timer_stamp(l);

@@ -26,8 +26,8 @@ TRACE_DEFINE_ENUM(U4N_PDF_CONTROL);
 
 DECLARE_EVENT_CLASS(u4n_frame,
 	TP_PROTO(const struct net_device *ndev, bool tx, u32 index,
-		 const struct ring_frame *frame, enum u4n_drop why),
-	TP_ARGS(ndev, tx, index, frame, why),
+		 unsigned int size, enum u4n_pdf pdf, enum u4n_drop why),
+	TP_ARGS(ndev, tx, index, size, pdf, why),
 	TP_STRUCT__entry(
 		__string(dev, ndev->name)
 		__field(u32, index)
@@ -39,9 +39,8 @@ DECLARE_EVENT_CLASS(u4n_frame,
 	TP_fast_assign(
 		__assign_str(dev);
 		__entry->index = index;
-		/* 0 is what the descriptor has for a full frame */
-		__entry->size = frame->size ?: U4N_FRAME_SIZE;
-		__entry->pdf = frame->eof;
+		__entry->size = size;
+		__entry->pdf = pdf;
 		__entry->why = why;
 		__entry->tx = tx;
 	),
@@ -52,26 +51,26 @@ DECLARE_EVENT_CLASS(u4n_frame,
 
 DEFINE_EVENT(u4n_frame, u4n_tx_frame,
 	TP_PROTO(const struct net_device *ndev, bool tx, u32 index,
-		 const struct ring_frame *frame, enum u4n_drop why),
-	TP_ARGS(ndev, tx, index, frame, why)
+		 unsigned int size, enum u4n_pdf pdf, enum u4n_drop why),
+	TP_ARGS(ndev, tx, index, size, pdf, why)
 );
 
 DEFINE_EVENT(u4n_frame, u4n_tx_frame_done,
 	TP_PROTO(const struct net_device *ndev, bool tx, u32 index,
-		 const struct ring_frame *frame, enum u4n_drop why),
-	TP_ARGS(ndev, tx, index, frame, why)
+		 unsigned int size, enum u4n_pdf pdf, enum u4n_drop why),
+	TP_ARGS(ndev, tx, index, size, pdf, why)
 );
 
 DEFINE_EVENT(u4n_frame, u4n_rx_frame,
 	TP_PROTO(const struct net_device *ndev, bool tx, u32 index,
-		 const struct ring_frame *frame, enum u4n_drop why),
-	TP_ARGS(ndev, tx, index, frame, why)
+		 unsigned int size, enum u4n_pdf pdf, enum u4n_drop why),
+	TP_ARGS(ndev, tx, index, size, pdf, why)
 );
 
 DEFINE_EVENT(u4n_frame, u4n_rx_frame_drop,
 	TP_PROTO(const struct net_device *ndev, bool tx, u32 index,
-		 const struct ring_frame *frame, enum u4n_drop why),
-	TP_ARGS(ndev, tx, index, frame, why)
+		 unsigned int size, enum u4n_pdf pdf, enum u4n_drop why),
+	TP_ARGS(ndev, tx, index, size, pdf, why)
 );
 
 TRACE_DEFINE_ENUM(U4N_HEAD_ETH);

@@ -70,6 +70,32 @@ static unsigned int u4n_tx_frames(const struct u4n_link *l)
 	return l->tx.frames[l->tx.tail & (l->tx.size - 1)].frames;
 }
 
+/* The frames of a packet, one by one: as they are posted, or when they are @done */
+static void u4n_tx_trace(struct u4n_link *l, u32 index, bool done)
+{
+	const struct u4n_tx_frame *tf = u4n_tx_frame(l, index);
+	unsigned int left = tf->frames, size = tf->frame.size, rest = 0;
+	enum u4n_pdf pdf = tf->frame.eof;
+	u32 i;
+
+	while (true) {
+		i = index++ & (l->tx.size - 1);
+		if (done)
+			trace_u4n_tx_frame_done(l->ndev, true, i, size, pdf,
+						U4N_DROP_NONE);
+		else
+			trace_u4n_tx_frame(l->ndev, true, i, size, pdf,
+					   U4N_DROP_NONE);
+		if (!--left)
+			break;
+		if (!rest)
+			rest = u4n_tx_frame(l, index)->map_len;
+		size = min(rest, U4N_FRAME_SIZE);
+		rest -= size;
+		pdf = left > 1 ? U4N_PDF_BODY_MORE : U4N_PDF_BODY_LAST;
+	}
+}
+
 /*
  * Forget the packet at the tail. The skb that it is the end of, if any, goes to
  * @done.
@@ -77,19 +103,16 @@ static unsigned int u4n_tx_frames(const struct u4n_link *l)
 static unsigned int u4n_tx_complete(struct u4n_link *l, unsigned int frames,
 				    struct sk_buff_head *done)
 {
-	struct u4n_tx_frame *all = l->tx.frames, *tf;
-	u32 mask = l->tx.size - 1;
-	u32 tail = l->tx.tail;
+	u32 end = l->tx.tail + frames;
+	struct u4n_tx_frame *tf = u4n_tx_frame(l, end - 1);
 	unsigned int bytes;
 
-	do {
-		tf = &all[tail++ & mask];
-		trace_u4n_tx_frame_done(l->ndev, true, tf - all, &tf->frame,
-					U4N_DROP_NONE);
-		if (tf->map != U4N_MAP_NONE)
-			u4n_tx_unmap(l, tf);
-	} while (--frames);
-	l->tx.tail = tail;
+	if (trace_u4n_tx_frame_done_enabled())
+		u4n_tx_trace(l, l->tx.tail, true);
+	if (frames > 1 && (u4n_tx_frame(l, l->tx.tail)->packed ||
+			   dma_need_unmap(u4n_ring_dma_dev(l))))
+		u4n_tx_unmap(l, l->tx.tail + 1, end);
+	l->tx.tail = end;
 
 	bytes = tf->bytes;
 	if (tf->skb) {
@@ -175,22 +198,6 @@ static void u4n_tx_maybe_stop(struct u4n_link *l, struct sk_buff_head *done)
 	u4n_tx_count(l, U4N_TX_SMALL_STOPS, 1);
 }
 
-/* Next frame of the ring, from here to the peer. In a loop a call would cost more. */
-static __always_inline void u4n_tx_post(struct u4n_link *l,
-					struct u4n_tx_frame *tf,
-					unsigned int sof, enum u4n_pdf pdf,
-					unsigned int size)
-{
-	/* all of them, which is one word */
-	tf->frame.size = size & (U4N_FRAME_SIZE - 1);	/* 0 means 4096 */
-	tf->frame.flags = 0;
-	tf->frame.eof = pdf;
-	tf->frame.sof = sof;
-	trace_u4n_tx_frame(l->ndev, true, tf - l->tx.frames, &tf->frame,
-			   U4N_DROP_NONE);
-	u4n_ring_post_tx(l, &tf->frame);
-}
-
 /* Have the ring send what was posted */
 static void u4n_tx_kick(struct u4n_link *l)
 {
@@ -209,32 +216,36 @@ static void u4n_tx_kick_soon(struct u4n_link *l)
 
 /*
  * Post a HEAD or CONTROL frame, with what is in the slot, and @bodies BODY frames
- * with the start tag @sof
+ * with the start tag @sof, which go out piece by piece
  */
 static void u4n_tx_post_all(struct u4n_link *l, enum u4n_pdf pdf,
 			    unsigned int size, unsigned int bodies,
 			    unsigned int sof)
 {
-	struct u4n_tx_frame *all = l->tx.frames, *tf;
-	u32 mask = l->tx.size - 1;
-	u32 head = l->tx.head;
+	u32 index = l->tx.head;
+	struct u4n_tx_frame *tf = u4n_tx_frame(l, index);
+	unsigned int n;
 
-	l->tx.head = head + 1 + bodies;
-	tf = &all[head & mask];
 	tf->frame.buffer_phy = tf->slot_dma;
+	tf->frame.size = size;
+	tf->frame.flags = 0;
+	tf->frame.eof = pdf;
+	tf->frame.sof = U4N_PDF_SOF;
 	tf->frames = 1 + bodies;
+	if (trace_u4n_tx_frame_enabled())
+		u4n_tx_trace(l, index, false);
+	l->tx.head = index + 1 + bodies;
 	l->tx.credit.sent += 1 + bodies;
 	l->tx.kick_due = true;
 	dma_sync_single_for_device(u4n_ring_dma_dev(l), tf->slot_dma, size,
 				   DMA_TO_DEVICE);
-	u4n_tx_post(l, tf, U4N_PDF_SOF, pdf, size);
-	for (; bodies > 1; bodies--) {
-		tf = &all[++head & mask];
-		u4n_tx_post(l, tf, sof, U4N_PDF_BODY_MORE, tf->len);
-	}
-	if (bodies) {
-		tf = &all[++head & mask];
-		u4n_tx_post(l, tf, sof, U4N_PDF_BODY_LAST, tf->len);
+	u4n_ring_post_tx(l, &tf->frame);
+	for (index++; index != l->tx.head; index += n) {
+		tf = u4n_tx_frame(l, index);
+		n = u4n_tx_piece_frames(tf);
+		u4n_ring_post_piece(l, index, tf->map_dma, tf->map_len, sof,
+				    index + n == l->tx.head ?
+				    U4N_PDF_BODY_LAST : U4N_PDF_BODY_MORE);
 	}
 }
 
@@ -253,7 +264,7 @@ static void u4n_tx_own(struct u4n_link *l, struct u4n_tx_frame *tf,
  * skbs.
  */
 static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
-			 const struct u4n_tx_plan *plan,
+			 struct u4n_tx_plan *plan,
 			 struct sk_buff_head *done)
 {
 	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head);
@@ -284,10 +295,14 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 
 	u4n_head_build(tf->slot, &head);
 	/* cannot fail, the lengths are those of the skb */
-	skb_copy_bits(skb, 0, tf->slot + U4N_HEAD_SIZE, plan->inl);
+	if (plan->inl <= skb_headlen(skb))
+		memcpy(tf->slot + U4N_HEAD_SIZE, skb->data, plan->inl);
+	else
+		skb_copy_bits(skb, 0, tf->slot + U4N_HEAD_SIZE, plan->inl);
 	if (plan->cut)
 		u4n_big_header(skb, plan, tf->slot + U4N_HEAD_SIZE);
 
+	tf->packed = plan->packed;
 	/* before the last frame is posted */
 	last = u4n_tx_frame(l, l->tx.head + plan->bodies);
 	if (plan->bodies || type == U4N_HEAD_ROCE) {
@@ -575,10 +590,11 @@ static void u4n_tx_drop_old(struct u4n_link *l, struct sk_buff_head *bad)
 static void u4n_tx_flush_roce(struct u4n_link *l, int share,
 			      struct sk_buff_head *bad)
 {
-	struct u4n_tx_plan plan = { .need = ETH_HLEN };
+	struct u4n_tx_plan plan;
 	struct sk_buff *skb;
 
 	while ((skb = skb_peek(&l->tx.roce))) {
+		plan = (struct u4n_tx_plan){ .need = ETH_HLEN };
 		u4n_tx_plan(l, skb, &plan);
 		if (share <= 0 || !u4n_tx_fits(l, &plan))
 			break;

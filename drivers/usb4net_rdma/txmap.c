@@ -13,6 +13,23 @@
 
 #include "u4n.h"
 
+/**
+ * u4n_tx_walk_from - begin to walk along a packet
+ * @skb: packet
+ * @pos: where
+ *
+ * Return: the place.
+ */
+struct u4n_tx_walk u4n_tx_walk_from(const struct sk_buff *skb, unsigned int pos)
+{
+	return (struct u4n_tx_walk){
+		.skb = skb,
+		.more = skb_shinfo(skb)->frag_list,
+		.offset = pos,
+		.size = skb_headlen(skb),
+	};
+}
+
 static bool u4n_tx_nested(const struct sk_buff *skb)
 {
 	const struct sk_buff *iter;
@@ -69,6 +86,7 @@ void u4n_tx_plan(struct u4n_link *l, const struct sk_buff *skb,
 			plan->inl += rest;
 	}
 	plan->pos = plan->inl;
+	plan->walk = u4n_tx_walk_from(skb, plan->pos);
 	plan->bodies = u4n_tx_pieces(skb, plan->inl);
 	skb_walk_frags(skb, iter)
 		plan->bodies += u4n_tx_pieces(iter, 0);
@@ -126,35 +144,6 @@ int u4n_tx_prepare(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	return 0;
 }
 
-/**
- * struct u4n_tx_walk - a place in a packet
- * @skb: the packet or a member of its frag_list
- * @more: next member of the frag_list
- * @frag: fragment, NULL in a linear part
- * @nr_frag: next fragment
- * @offset: bytes of the piece that are done with
- * @size: length of the piece
- */
-struct u4n_tx_walk {
-	const struct sk_buff *skb;
-	const struct sk_buff *more;
-	const skb_frag_t *frag;
-	unsigned int nr_frag;
-	unsigned int offset;
-	unsigned int size;
-};
-
-static struct u4n_tx_walk u4n_tx_walk_from(const struct sk_buff *skb,
-					   unsigned int pos)
-{
-	return (struct u4n_tx_walk){
-		.skb = skb,
-		.more = skb_shinfo(skb)->frag_list,
-		.offset = pos,
-		.size = skb_headlen(skb),
-	};
-}
-
 /* Go on to the next piece if this one is done with. False at the end. */
 static bool u4n_tx_walk(struct u4n_tx_walk *w)
 {
@@ -181,12 +170,11 @@ static bool u4n_tx_walk(struct u4n_tx_walk *w)
 
 /**
  * u4n_tx_pack - count the BODY frames for a part of a packet
- * @skb: packet
- * @plan: its @pos and @end are used, @bodies and @packed are set
+ * @plan: its @walk, @pos and @end are used, @bodies and @packed are set
  */
-void u4n_tx_pack(const struct sk_buff *skb, struct u4n_tx_plan *plan)
+void u4n_tx_pack(struct u4n_tx_plan *plan)
 {
-	struct u4n_tx_walk w = u4n_tx_walk_from(skb, plan->pos);
+	struct u4n_tx_walk w = plan->walk;
 	unsigned int pos = plan->pos;
 	unsigned int rest;
 
@@ -203,15 +191,12 @@ void u4n_tx_pack(const struct sk_buff *skb, struct u4n_tx_plan *plan)
 					    U4N_FRAME_SIZE);
 }
 
-/* Map @len bytes of the current piece as frames from *@next on */
+/* Map @len bytes of the current piece, for the frames from *@next on */
 static int u4n_tx_map_piece(struct u4n_link *l, struct u4n_tx_walk *w,
 			    unsigned int len, u32 *next)
 {
-	struct u4n_tx_frame *all = l->tx.frames, *tf = NULL;
+	struct u4n_tx_frame *tf = u4n_tx_frame(l, *next);
 	struct device *dev = u4n_ring_dma_dev(l);
-	u32 mask = l->tx.size - 1;
-	unsigned int done, n;
-	u32 index = *next;
 	dma_addr_t dma;
 
 	if (w->frag)
@@ -223,18 +208,11 @@ static int u4n_tx_map_piece(struct u4n_link *l, struct u4n_tx_walk *w,
 	if (dma_mapping_error(dev, dma))
 		return -ENOMEM;
 
-	for (done = 0; done < len; done += n) {
-		n = min(len - done, U4N_FRAME_SIZE);
-		tf = &all[index++ & mask];
-		tf->frame.buffer_phy = dma + done;
-		tf->len = n;
-	}
-	*next = index;
-	/* frames are completed in order */
 	tf->map = w->frag ? U4N_MAP_PAGE : U4N_MAP_SINGLE;
 	tf->map_dma = dma;
 	tf->map_len = len;
 	w->offset += len;
+	*next += u4n_tx_piece_frames(tf);
 	return 0;
 }
 
@@ -259,8 +237,6 @@ static int u4n_tx_map_copy(struct u4n_link *l, struct u4n_tx_walk *w,
 		return -ENOMEM;
 	}
 
-	tf->frame.buffer_phy = dma;
-	tf->len = len;
 	tf->map = U4N_MAP_COPY;
 	tf->map_dma = dma;
 	tf->map_len = len;
@@ -271,29 +247,27 @@ static int u4n_tx_map_copy(struct u4n_link *l, struct u4n_tx_walk *w,
 }
 
 /**
- * u4n_tx_unmap - give back what is behind a frame
+ * u4n_tx_unmap - give back what is behind BODY frames
  * @l: the link
- * @tf: frame that was sent, or never will be
+ * @index: the first one
+ * @end: the first that is not one of them. They have been sent, or never will be.
  */
-void u4n_tx_unmap(struct u4n_link *l, struct u4n_tx_frame *tf)
+void u4n_tx_unmap(struct u4n_link *l, u32 index, u32 end)
 {
 	struct device *dev = u4n_ring_dma_dev(l);
+	const struct u4n_tx_frame *tf;
 
-	switch (tf->map) {
-	case U4N_MAP_NONE:
-		return;
-	case U4N_MAP_SINGLE:
-		dma_unmap_single(dev, tf->map_dma, tf->map_len, DMA_TO_DEVICE);
-		break;
-	case U4N_MAP_COPY:
-		dma_unmap_page(dev, tf->map_dma, tf->map_len, DMA_TO_DEVICE);
-		__free_page(tf->copy);
-		break;
-	case U4N_MAP_PAGE:
-		dma_unmap_page(dev, tf->map_dma, tf->map_len, DMA_TO_DEVICE);
-		break;
+	for (; index != end; index += u4n_tx_piece_frames(tf)) {
+		tf = u4n_tx_frame(l, index);
+		if (tf->map == U4N_MAP_SINGLE)
+			dma_unmap_single(dev, tf->map_dma, tf->map_len,
+					 DMA_TO_DEVICE);
+		else
+			dma_unmap_page(dev, tf->map_dma, tf->map_len,
+				       DMA_TO_DEVICE);
+		if (tf->map == U4N_MAP_COPY)
+			__free_page(tf->copy);
 	}
-	tf->map = U4N_MAP_NONE;
 }
 
 /**
@@ -301,14 +275,14 @@ void u4n_tx_unmap(struct u4n_link *l, struct u4n_tx_frame *tf)
  *	head
  * @l: the link
  * @skb: packet
- * @plan: its plan
+ * @plan: its plan. @walk goes on to its end.
  *
  * Return: 0 or -ENOMEM; it has been counted.
  */
 int u4n_tx_map(struct u4n_link *l, const struct sk_buff *skb,
-	       const struct u4n_tx_plan *plan)
+	       struct u4n_tx_plan *plan)
 {
-	struct u4n_tx_walk w = u4n_tx_walk_from(skb, plan->pos);
+	struct u4n_tx_walk w = plan->walk;
 	unsigned int pos = plan->pos;
 	u32 next = l->tx.head + 1;
 	unsigned int rest, part;
@@ -329,11 +303,11 @@ int u4n_tx_map(struct u4n_link *l, const struct sk_buff *skb,
 			goto unmap;
 		pos += part;
 	}
+	plan->walk = w;
 	return 0;
 
 unmap:
-	while (--next != l->tx.head)
-		u4n_tx_unmap(l, u4n_tx_frame(l, next));
+	u4n_tx_unmap(l, l->tx.head + 1, next);
 	u4n_tx_count(l, U4N_TX_DROP_MAP, 1);
 	return -ENOMEM;
 }

@@ -200,9 +200,8 @@ struct u4n_hs {
 			 (U4N_HAVE_TUNNEL ? U4N_CAP_TUNNEL : 0) | \
 			 (U4N_HAVE_BIG ? U4N_CAP_BIG : 0))
 
-/* Memory that ends with a frame that has been sent */
+/* What a piece of a packet is in, from which BODY frames are sent */
 enum u4n_map {
-	U4N_MAP_NONE,		/* does not end yet, or the frame's own slot */
 	U4N_MAP_SINGLE,		/* linear part of an skb */
 	U4N_MAP_PAGE,		/* fragment of an skb */
 	U4N_MAP_COPY,		/* page of ours */
@@ -213,9 +212,10 @@ enum u4n_map {
  * @frame: what the ring sees
  * @skb: packet that ends with this frame, or NULL
  * @bytes: its length if the stack's bulk queue accounts for it, else 0
- * @len: length of a BODY frame
  * @frames: number of frames that this one begins a packet of, or 1: CONTROL
- * @map: what is to be unmapped after this frame
+ * @packed: there are %U4N_MAP_COPY pieces in that packet
+ * @map: the piece of a packet that begins with this BODY frame, and takes as many as
+ *	it needs
  * @map_len: its length
  * @map_dma: its address
  * @copy: %U4N_MAP_COPY: the page
@@ -226,8 +226,8 @@ struct u4n_tx_frame {
 	struct ring_frame frame;
 	struct sk_buff *skb;
 	u32 bytes;
-	u16 len;
 	u8 frames;
+	bool packed;
 	enum u4n_map map;
 	u32 map_len;
 	dma_addr_t map_dma;
@@ -359,16 +359,14 @@ struct u4n_timer {
 
 /**
  * struct u4n_rx_buf - buffer for a frame
- * @pool: where its page is from
  * @page: page of which it is a part, and holds a reference of
- * @dma: address of the page
  * @offset: its place in the page
+ * @single: the page is from u4n_rx.small
  */
 struct u4n_rx_buf {
-	struct page_pool *pool;
 	struct page *page;
-	dma_addr_t dma;
 	unsigned int offset;
+	bool single;
 };
 
 /**
@@ -408,6 +406,7 @@ enum u4n_rx_counter {
  * @small: pages of the smallest size, for when there is no large one
  * @fresh: next buffer
  * @fresh_end: end of its page
+ * @fresh_dma: address of its page
  * @masked: the ring's interrupt is masked until we have polled (bit 0)
  * @stopped: session is broken, everything is dropped
  * @gen: generation that frames must carry
@@ -445,6 +444,7 @@ struct u4n_rx {
 	struct page_pool *small;
 	struct u4n_rx_buf fresh;
 	unsigned int fresh_end;
+	dma_addr_t fresh_dma;
 	unsigned long masked;
 	bool stopped;
 	u16 gen;
@@ -644,6 +644,24 @@ void u4n_timer_cancel(struct u4n_link *l);
 /* txmap.c */
 
 /**
+ * struct u4n_tx_walk - a place in a packet
+ * @skb: the packet or a member of its frag_list
+ * @more: next member of the frag_list
+ * @frag: fragment, NULL in a linear part
+ * @nr_frag: next fragment
+ * @offset: bytes of the piece that are done with
+ * @size: length of the piece
+ */
+struct u4n_tx_walk {
+	const struct sk_buff *skb;
+	const struct sk_buff *more;
+	const skb_frag_t *frag;
+	unsigned int nr_frag;
+	unsigned int offset;
+	unsigned int size;
+};
+
+/**
  * struct u4n_tx_plan - how a packet becomes frames
  * @meta: metadata
  * @need: bytes that must be in the HEAD frame
@@ -652,6 +670,7 @@ void u4n_timer_cancel(struct u4n_link *l);
  * @pos: where in the skb the BODY frames begin: at @inl, but in all packets but
  *	the first of a big skb
  * @end: and where they end
+ * @walk: the place of @pos
  * @bodies: number of BODY frames
  * @packed: pieces are copied together to save frames
  * @cut: packet is a part of a big skb
@@ -662,6 +681,7 @@ struct u4n_tx_plan {
 	unsigned int inl;
 	unsigned int pos;
 	unsigned int end;
+	struct u4n_tx_walk walk;
 	unsigned int bodies;
 	bool packed;
 	bool cut;
@@ -672,9 +692,10 @@ int u4n_tx_prepare(struct u4n_link *l, struct sk_buff *skb, u8 type,
 void u4n_tx_plan(struct u4n_link *l, const struct sk_buff *skb,
 		 struct u4n_tx_plan *plan);
 int u4n_tx_map(struct u4n_link *l, const struct sk_buff *skb,
-	       const struct u4n_tx_plan *plan);
-void u4n_tx_unmap(struct u4n_link *l, struct u4n_tx_frame *tf);
-void u4n_tx_pack(const struct sk_buff *skb, struct u4n_tx_plan *plan);
+	       struct u4n_tx_plan *plan);
+void u4n_tx_unmap(struct u4n_link *l, u32 index, u32 end);
+void u4n_tx_pack(struct u4n_tx_plan *plan);
+struct u4n_tx_walk u4n_tx_walk_from(const struct sk_buff *skb, unsigned int pos);
 
 /* big.c */
 bool u4n_big_ok(const struct u4n_link *l, const struct sk_buff *skb);
@@ -731,6 +752,18 @@ void u4n_roce_set_flags(struct u4n_link *l, u32 flags);
 static inline struct u4n_tx_frame *u4n_tx_frame(struct u4n_link *l, u32 index)
 {
 	return &l->tx.frames[index & (l->tx.size - 1)];
+}
+
+/* The device that does DMA. The rings are allocated. */
+static inline struct device *u4n_ring_dma_dev(const struct u4n_link *l)
+{
+	return tb_ring_dma_device(l->rx.ring.tb);
+}
+
+/* Number of BODY frames that the piece of a packet takes which begins with this one */
+static inline unsigned int u4n_tx_piece_frames(const struct u4n_tx_frame *tf)
+{
+	return DIV_ROUND_UP(tf->map_len, U4N_FRAME_SIZE);
 }
 
 /* The largest packet that the peer takes */

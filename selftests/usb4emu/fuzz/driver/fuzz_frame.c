@@ -143,7 +143,9 @@ static void put_right(struct session *s, u8 *frame, u32 size, u8 flags)
 		wire->common.limit = cpu_to_le32(s->limit);
 	}
 	if (flags & FUZZ_LENGTH && size >= sizeof(*wire)) {
-		memset(wire->reserved, 0, sizeof(wire->reserved));
+		wire->reserved1 = 0;
+		wire->reserved2 = 0;
+		wire->reserved3 = 0;
 		wire->inl = cpu_to_le16(size - sizeof(*wire));
 		if (!wire->bodies)
 			wire->len = cpu_to_le32(size - sizeof(*wire));
