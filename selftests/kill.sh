@@ -8,7 +8,7 @@
 #	the carrier			queue pairs have only their own timeouts
 #	the cable			netdev gone and queue pairs in error: 2 s
 #	"rdma link del"			5 s
-#	the driver's module		5 s
+#	the driver's module, rdma_rxe	5 s
 #	the network namespace		the netdev is in the initial one, and the
 #					RDMA device if it was in there: 5 s
 #
@@ -267,6 +267,15 @@ module_removed()
 	mod_load usb4net_rdma && link_up usb4net && rxe_up
 }
 
+# Programs that have its devices open do not keep it.
+rxe_removed()
+{
+	begin "$1" && within $remove_limit mod_unload rdma_rxe && client_ended &&
+		end "$pid_b" && busywait $free_limit no_objects ||
+		fail "left behind: $(objects)" || return
+	mod_load rdma_rxe && rxe_up
+}
+
 # The processes in it keep a namespace, so they are killed.
 namespace_deleted()
 {
@@ -305,7 +314,7 @@ ktap_print_header
 # Not in every short run
 exclusive=1
 [ "$SMOKE" = 0 ] || [ "$KERNEL" = debug ] || exclusive=0
-ktap_set_plan $((3 + ${#programs[@]} + 10 + exclusive))
+ktap_set_plan $((3 + ${#programs[@]} + 12 + exclusive))
 fix_cpuinfo
 RANDOM=${SEED:-1}
 run_step "the link comes up" link_up
@@ -322,6 +331,8 @@ run_step "the cable is pulled" cable_pulled
 run_step "rdma link del, ib_send_bw" link_deleted ib_send_bw
 run_step "rdma link del, rping" link_deleted rping
 run_step "the driver is removed" module_removed
+run_step "rdma_rxe is removed, ib_send_bw" rxe_removed ib_send_bw
+run_step "rdma_rxe is removed, rping" rxe_removed rping
 run_step "the network namespace is deleted" namespace_deleted verbs_check-rc
 [ $exclusive = 0 ] ||
 	run_step "and one with the RDMA device in it" rdma_namespace_deleted

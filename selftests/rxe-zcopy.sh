@@ -90,7 +90,7 @@ kernel()
 }
 
 ktap_print_header
-ktap_set_plan 23
+ktap_set_plan 24
 run_step "the link comes up" link_up
 run_step "the patched rxe loads" load_ours
 run_step "rxe devices" rxe_devices
@@ -104,6 +104,7 @@ check "a NAK that comes too early" zcopy nak
 check "flush" zcopy flush
 check "reset" zcopy reset
 check "deregistration" zcopy dereg
+check "packets for queue pairs in error" zcopy in_error
 check "UC: what is copied, and completions" zcopy uc
 check "UC: frames are lost" uc_lossy
 check "kernel: both kinds of memory regions" kernel data

@@ -33,9 +33,9 @@ def fault(*words):
                     *map(str, words)], check=True, stdout=subprocess.DEVNULL)
 
 
-def hold():
+def hold(router=0):
     """The next large packet of A waits, and what is behind it"""
-    fault("delay", "router", 0, "eof", HEAD_MORE, "us", int(HOLD * 1e6), "count", 1)
+    fault("delay", "router", router, "eof", HEAD_MORE, "us", int(HOLD * 1e6), "count", 1)
 
 
 def stop():
@@ -282,8 +282,21 @@ def stopped_destroy(a, b):
     between(HOLD, RESET, start, "destroyed")
 
 
+def in_error(a, b):
+    """Packets with pages of the ring for a QP in error: a response, and requests"""
+    connected(a, b, timeout=16, retry=1, mtu=e.IBV_MTU_4096)
+    hold(1)
+    sent = Sent(b)
+    a.post(opcode=e.IBV_WR_RDMA_READ, remote=b, length=SIZE)
+    sent.wait()
+    modify(a, e.IBV_QPS_ERR)
+    a.expect(e.IBV_WC_WR_FLUSH_ERR, "READ")
+    b.post(opcode=e.IBV_WR_RDMA_WRITE, remote=a, length=SIZE)
+    b.expect(e.IBV_WC_RETRY_EXC_ERR, "WRITE")
+
+
 CASES = {f.__name__: f for f in (used, pieces, early, flush, reset, nak, dereg, uc,
-                                 uc_lossy, stopped, stopped_destroy)}
+                                 uc_lossy, in_error, stopped, stopped_destroy)}
 
 if __name__ == "__main__":
     if len(sys.argv) != 8 or sys.argv[1] not in CASES:
