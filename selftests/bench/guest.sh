@@ -91,7 +91,7 @@ sets()
 			read_stream/1048576 16
 			qps/1 1024
 			qps/16 1024
-			qps/256 4096
+			qps/256 8192
 			tcp_stream 1024
 			tcp_stream/4 1024
 			tcp_stream/16 1024

@@ -272,49 +272,61 @@ static void bv_fill_window(struct bv *v, unsigned int flow, uint64_t end, bool f
 			f->sent + 1 == end);
 }
 
+static bool bv_sent_all(const struct bv *v, unsigned int flow, uint64_t end)
+{
+	return v->flow[flow].credited >= end && v->flow[flow].done >= end;
+}
+
+/* Only the flows of completions are looked at, however many there are. */
 static void bv_stream_client(struct bv *v, struct bench_pass *pass)
 {
-	unsigned int flows = v->b->par.flows, i, busy;
+	unsigned int flows = v->b->par.flows, flow, busy = 0;
 	uint64_t end[BENCH_MAX_FLOWS];
 	struct ibv_wc wc[BV_POLL];
-	struct bv_flow *f;
+	bool over;
+	int n, i;
 
-	for (i = 0; i < flows; i++)
-		end[i] = v->flow[i].sent + bv_share(v, i, pass->count);
-	while (true) {
-		busy = 0;
-		for (i = 0; i < flows; i++) {
-			f = &v->flow[i];
-			bv_fill_window(v, i, end[i], pass->full);
-			busy += f->credited < end[i] || f->done < end[i];
+	for (flow = 0; flow < flows; flow++) {
+		end[flow] = v->flow[flow].sent + bv_share(v, flow, pass->count);
+		bv_fill_window(v, flow, end[flow], pass->full);
+		busy += !bv_sent_all(v, flow, end[flow]);
+	}
+	while (busy) {
+		n = bv_wait(v, wc, false);
+		for (i = 0; i < n; i++) {
+			flow = wc[i].wr_id & (BENCH_MAX_FLOWS - 1);
+			over = bv_sent_all(v, flow, end[flow]);
+			bv_reap(v, &wc[i], 1, pass->full);
+			bv_fill_window(v, flow, end[flow], pass->full);
+			busy -= !over && bv_sent_all(v, flow, end[flow]);
 		}
-		if (!busy)
-			break;
-		bv_reap(v, wc, bv_wait(v, wc, false), pass->full);
 	}
 }
 
 static void bv_stream_server(struct bv *v, struct bench_pass *pass)
 {
-	unsigned int flows = v->b->par.flows, i, busy;
+	unsigned int flows = v->b->par.flows, flow, busy = 0;
 	uint64_t end[BENCH_MAX_FLOWS];
 	struct ibv_wc wc[BV_POLL];
 	struct bv_flow *f;
+	int n, i;
 
-	for (i = 0; i < flows; i++)
-		end[i] = v->flow[i].received + bv_share(v, i, pass->count);
-	while (true) {
-		busy = 0;
-		for (i = 0; i < flows; i++) {
-			f = &v->flow[i];
+	for (flow = 0; flow < flows; flow++) {
+		f = &v->flow[flow];
+		end[flow] = f->received + bv_share(v, flow, pass->count);
+		busy += f->received < end[flow];
+	}
+	while (busy) {
+		n = bv_wait(v, wc, false);
+		for (i = 0; i < n; i++) {
+			flow = wc[i].wr_id & (BENCH_MAX_FLOWS - 1);
+			f = &v->flow[flow];
+			busy -= bv_reap(v, &wc[i], 1, pass->full) &&
+				f->received == end[flow];
 			if (f->received - f->told >= v->depth / 2 ||
-			    (f->received == end[i] && f->told < end[i]))
-				bv_credit(v, i);
-			busy += f->received < end[i];
+			    (f->received == end[flow] && f->told < end[flow]))
+				bv_credit(v, flow);
 		}
-		if (!busy)
-			break;
-		bv_reap(v, wc, bv_wait(v, wc, false), pass->full);
 	}
 }
 

@@ -14,7 +14,7 @@
 /* Receives for credits, which carry no data. */
 #define BV_CREDITS	16
 /* Of one of many queue pairs at least */
-#define BV_DEPTH	32
+#define BV_DEPTH	64
 
 /* Both ways: where it goes. */
 struct bv_addr {

@@ -86,7 +86,8 @@ static void bv_create(struct bv *v)
 	v->chan = ibv_create_comp_channel(v->ctx);
 	if (!v->pd || !v->chan)
 		bench_die("no protection domain or channel: %s", strerror(errno));
-	v->cq = ibv_create_cq(v->ctx, par->flows * (2 * v->depth + 2 * BV_CREDITS),
+	v->cq = ibv_create_cq(v->ctx, par->flows * (v->depth + v->window +
+					     2 * BV_CREDITS),
 			      NULL, v->chan, 0);
 	if (!v->cq)
 		bench_die("no completion queue: %s", strerror(errno));
