@@ -11,6 +11,7 @@
 # topology: netns
 # timeout: 600
 # runs: uml
+# runs-long: qemu
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/traffic.sh"
@@ -25,8 +26,10 @@ watched='rx_drop_.*|rx_lost_(frames|packets)|rx_flow_control_errors|end_.*|sessi
 # body_frames: BODY frames that B has received, all other packets being in one frame
 body_frames()
 {
-	echo $(($(counter b rx_frames) - $(counter b rx_control_frames) -
-		$(ifstat b rx_packets)))
+	counters b | awk -v packets="$(ifstat b rx_packets)" '
+		$1 == "rx_frames" { n += $2 }
+		$1 == "rx_control_frames" { n -= $2 }
+		END { print n - packets }'
 }
 
 # What one large ping takes
@@ -95,6 +98,17 @@ mingled()
 	[ -z "$got" ] || fail "$got have arrived" || return
 	emu fault off && ping_ok a "$B_IP" $large && expect \
 		"$want rx_lost_frames=$lost rx_lost_packets=$((count - 1))"
+}
+
+# repeats DESCRIPTION CMD...: check, where equal packets lie alike in memory each time,
+# or they take different numbers of frames
+repeats()
+{
+	if [ "$BED" = uml ]; then
+		check "$@"
+	else
+		ktap_test_skip "$1"
+	fi
 }
 
 # late TAG: what comes late is not lost
@@ -255,10 +269,10 @@ check "a BODY_LAST is lost" forge $large \
 check "a BODY_MORE is lost" forge $large \
 	"rx_drop_bad_body=1 rx_drop_truncated=1 rx_lost_frames=1" drop eof 4
 for v in 6000 9000 15000; do
-	check "the end of a packet and the beginning of the next, $v bytes" \
+	repeats "the end of a packet and the beginning of the next, $v bytes" \
 		mingled $v 2 0
 done
-check "the same of two with one tag, 50 ms apart" \
+repeats "the same of two with one tag, 50 ms apart" \
 	mingled 6000 11 5 rx_drop_truncated=1
 for v in 4 5; do
 	check "a BODY frame is late, end tag $v" late $v

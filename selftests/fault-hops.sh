@@ -9,6 +9,7 @@
 # topology: netns
 # timeout: 300
 # runs: uml
+# runs-long: qemu
 # emu-args: -n 3 -p 0.1-1.1 -p 0.3-1.3
 
 . "$(dirname "$0")/lib.sh"

@@ -9,6 +9,7 @@
 # topology: netns
 # timeout: 600
 # runs: uml
+# runs-long: qemu
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/traffic.sh"

@@ -246,6 +246,8 @@ kept()
 	plug_hostile && rdma_serve && reached > /tmp/reached &&
 		hostile start seed "$1" skip "$2" sessions 1 mutate 4 deep 1 &&
 		patiently 60000 hostile_done || return
+	# how the session ended, the host finds out after three seconds at the latest
+	sleep 4
 	reached | join /tmp/reached - | awk '$3 > $2 { print $1 }' > /tmp/moved
 	no_complaint && rdma_stop && unplug_all_cables
 }
@@ -266,9 +268,10 @@ corpus()
 		tr ' ' '\n' <<< "$what" >> /tmp/promised
 	done < "$(dirname "$0")/hostile.seeds"
 	missing=$(sort -u /tmp/promised | comm -23 - <(sort -u /tmp/kept))
-	msg "$(sort -u /tmp/promised | wc -l) parts and answers, not reached:" \
-		"${missing:-none}"
-	[ "$(wc -w <<< "$missing")" -le 10 ]
+	echo "$(sort -u /tmp/promised | wc -l) parts and answers, not reached:" \
+		"${missing:-none}" > /tmp/corpus
+	cat /tmp/corpus
+	[ "$(wc -w <<< "$missing")" -le 5 ]
 }
 
 # pick N: of the first N sessions those that reach what none before has reached, as
@@ -415,7 +418,8 @@ no_leak()
 	unload_all || return
 	after=$(used_kb)
 	echo "used: $before kB before, $after kB after"
-	[ $((after - before)) -le 4096 ]
+	# The debug kernel keeps notes of its own, and bed/leaks knows each allocation.
+	[ "$KERNEL" = debug ] || [ $((after - before)) -le 4096 ]
 }
 
 unload_all()
@@ -448,6 +452,7 @@ run_step "a hostile peer is found" plug_hostile
 check "one that behaves gets links, and nothing is refused" behaves
 run_step "an honest peer gets a link" honest
 check "the sessions that were kept" corpus
+msg "$(cat /tmp/corpus)"
 for n in $(seq "$batches"); do
 	check "batch $n, and an honest peer behind each part" one_batch
 done

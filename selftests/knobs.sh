@@ -9,6 +9,7 @@
 # topology: netns
 # timeout: 300
 # runs: uml
+# runs-long: qemu
 
 # shellcheck source=selftests/lib.sh
 . "$(dirname "$0")/lib.sh"

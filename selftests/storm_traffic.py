@@ -298,11 +298,12 @@ class RdmaFlow:
         for end in self.ends:
             limit = self.active_mtu(end)
             mtu = min(mtu, limit)
+        # of the queue pairs before, whose end nobody is told, even if this fails
+        self.pending, self.received = {}, {}
         for end in self.ends:
             end.create()
         for end, peer in zip(self.ends, reversed(self.ends)):
             end.connect(peer, mtu)
-        self.pending, self.received = {}, {}
         # a slot belongs to one request, in the memory of both ends
         self.free = [list(range(SLOTS // 2)), list(range(SLOTS // 2, SLOTS))]
         self.next_churn = time.monotonic() + self.rng.uniform(0.1, 1.0)
