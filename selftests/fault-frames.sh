@@ -100,6 +100,24 @@ mingled()
 		"$want rx_lost_frames=$lost rx_lost_packets=$((count - 1))"
 }
 
+# one_for_another SIZE LOST DOUBLED: of a datagram one BODY frame is lost and another
+# comes twice, so that there are as many as its HEAD says.
+one_for_another()
+{
+	local size=$1 got
+
+	emu fault off && counters b > /tmp/before &&
+		fault drop router 0 after "$2" count 1 &&
+		fault dup router 0 after "$3" count 1 &&
+		got=$(alike "$size" 1 0) || return
+	emu fault list
+	[ -z "$got" ] || fail "$got have arrived" || return
+	[ "$(emu fault list | grep -c 'done 1')" -eq 2 ] || return
+	emu fault off && ping_ok a "$B_IP" $large &&
+		changes /tmp/before b 'rx_drop_(bad_body|truncated)|rx_lost_frames' |
+			grep -x 'rx_drop_bad_body=1 rx_drop_truncated=1'
+}
+
 # repeats DESCRIPTION CMD...: check, where equal packets lie alike in memory each time,
 # or they take different numbers of frames
 repeats()
@@ -191,7 +209,7 @@ alive()
 
 lost='rx_lost_packets=1'
 ktap_print_header
-ktap_set_plan 59
+ktap_set_plan 64
 run_step "the link comes up" link_up
 run_step "nothing else is sent" quiet
 run_step "a large ping has several BODY frames" count_bodies
@@ -273,7 +291,11 @@ for v in 6000 9000 15000; do
 		mingled $v 2 0
 done
 repeats "the same of two with one tag, 50 ms apart" \
-	mingled 6000 11 5 rx_drop_truncated=1
+	mingled 6000 10 5 rx_drop_truncated=1
+for v in "3 2" "3 4" "4 8" "9 5" "10 2"; do
+	check "of a packet's BODY frames one is lost, one comes twice: $v" \
+		one_for_another 60000 "${v% *}" "${v#* }"
+done
 for v in 4 5; do
 	check "a BODY frame is late, end tag $v" late $v
 done

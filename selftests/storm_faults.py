@@ -271,10 +271,4 @@ def schedule(rng, most=4, span=0.8):
     """(when, fault) of one to most faults that begin within so many seconds"""
     faults = [(rng.uniform(0, span), rng.choice(KINDS)(rng))
               for _ in range(rng.randrange(1, most + 1))]
-    # A lost and a doubled BODY frame of one packet add up, which nobody notices and no
-    # host interface does. So frames are doubled when the other faults are over.
-    others = [pair for pair in faults if pair[1].name != "dup"]
-    end = max((at + fault.seconds for at, fault in others), default=0)
-    faults = others + [(max(at, end + 0.05), fault) for at, fault in faults
-                       if fault.name == "dup"]
     return sorted(faults, key=lambda pair: pair[0])

@@ -32,7 +32,7 @@
 #define U4N_CAP_NO_ICRC		BIT(4)	/* ROCE packets without ICRC */
 #define U4N_CAP_MULTI_PSN	BIT(5)	/* and with several PSNs */
 #define U4N_CAP_BIG		BIT(6)	/* TCP packets above U4N_MAX_PACKET */
-#define U4N_CAP_STEPS		BIT(7)	/* BODY frames tell whose they are */
+#define U4N_CAP_STEPS		BIT(8)	/* BODY frames tell whose they are */
 #define U4N_CAP_META		(U4N_CAP_CSUM | U4N_CAP_GSO | \
 				 U4N_CAP_TUNNEL | U4N_CAP_BIG)
 
@@ -53,12 +53,13 @@
 
 /**
  * enum u4n_pdf - frame tags
- * @U4N_PDF_SOF: start of any frame, but see u4n_body_sof()
+ * @U4N_PDF_SOF: start of any frame, but see u4n_body_tags()
  * @U4N_PDF_HEAD_MORE: HEAD, BODY frames follow
  * @U4N_PDF_HEAD_LAST: HEAD that is a packet of its own
  * @U4N_PDF_BODY_MORE: BODY, another one follows
  * @U4N_PDF_BODY_LAST: BODY, end of the packet
  * @U4N_PDF_CONTROL: CONTROL message
+ * @U4N_PDF_BODY_ODD: BODY_MORE, every other one of a packet
  */
 enum u4n_pdf {
 	U4N_PDF_SOF = 1,
@@ -67,14 +68,16 @@ enum u4n_pdf {
 	U4N_PDF_BODY_MORE,
 	U4N_PDF_BODY_LAST,
 	U4N_PDF_CONTROL,
+	U4N_PDF_BODY_ODD = 15,
 };
 
-/* Start tags of BODY frames: 1, 7, 8, ... 15 */
-#define U4N_BODY_STEPS	10U
-#define U4N_SOF_MASK	(BIT(U4N_PDF_SOF) | GENMASK(15, U4N_PDF_CONTROL + 1))
+/* Start tags of BODY frames: 1, 7, 8, ... 14 */
+#define U4N_BODY_STEPS	9U
+#define U4N_SOF_MASK	(BIT(U4N_PDF_SOF) | \
+			 GENMASK(U4N_PDF_BODY_ODD - 1, U4N_PDF_CONTROL + 1))
 #define U4N_EOF_MASK	(BIT(U4N_PDF_HEAD_MORE) | BIT(U4N_PDF_HEAD_LAST) | \
 			 BIT(U4N_PDF_BODY_MORE) | BIT(U4N_PDF_BODY_LAST) | \
-			 BIT(U4N_PDF_CONTROL))
+			 BIT(U4N_PDF_CONTROL) | BIT(U4N_PDF_BODY_ODD))
 
 /**
  * enum u4n_head_type - what a packet is
@@ -446,31 +449,60 @@ int u4n_hello_parse(const struct u4n_xd_msg *msg, struct u4n_peer *peer);
 bool u4n_headers_match(const u8 *data, const struct u4n_meta *m);
 
 /**
- * u4n_body_sof - start tag of the BODY frames of a packet
+ * struct u4n_body_tags - tags of the BODY frames of a packet
+ * @sof: start tag of all of them
+ * @more: end tag of the next one, unless it is the last
+ * @turn: what @more changes by (exclusive or) from one to the next
+ */
+struct u4n_body_tags {
+	u8 sof;
+	u8 more;
+	u8 turn;
+};
+
+/**
+ * u4n_body_tags - tags of the BODY frames of a packet
  * @seq: number of the packet
+ * @caps: capabilities of both sides
  *
  * BODY frames have no header. If the end of a packet is lost and the beginning of
- * a later one, what is left of both may add up. The tags tell them apart.
+ * a later one, what is left of both may add up: the start tag tells packets apart.
+ * Within a packet a lost and a doubled frame may: the end tag alternates.
  *
- * Return: a tag that is not used at the end of frames.
+ * Return: tags as they are for the first of the frames. No start tag is an end tag.
  */
-static inline unsigned int u4n_body_sof(u32 seq)
+static inline struct u4n_body_tags u4n_body_tags(u32 seq, u32 caps)
 {
+	struct u4n_body_tags tags = { U4N_PDF_SOF, U4N_PDF_BODY_MORE };
 	unsigned int step = seq % U4N_BODY_STEPS;
 
-	return step ? U4N_PDF_CONTROL + step : U4N_PDF_SOF;
+	if (!(caps & U4N_CAP_STEPS))
+		return tags;
+	if (step)
+		tags.sof = U4N_PDF_CONTROL + step;
+	tags.turn = U4N_PDF_BODY_MORE ^ U4N_PDF_BODY_ODD;
+	return tags;
+}
+
+/* Is this the end tag of a BODY frame? */
+static inline bool u4n_is_body(unsigned int eof)
+{
+	return eof == U4N_PDF_BODY_MORE || eof == U4N_PDF_BODY_LAST ||
+	       eof == U4N_PDF_BODY_ODD;
 }
 
 /**
  * u4n_body_check - check a BODY frame against what its HEAD announced
- * @pdf: %U4N_PDF_BODY_MORE or %U4N_PDF_BODY_LAST
+ * @eof: its end tag
+ * @more: what that is to be if another one follows
  * @size: size of the frame, not 0
  * @bodies: frames that are still to come, this one included, not 0
  * @left: bytes that are still to come
  *
  * Return: %U4N_DROP_NONE or %U4N_DROP_BODY.
  */
-static inline enum u4n_drop u4n_body_check(enum u4n_pdf pdf, unsigned int size,
+static inline enum u4n_drop u4n_body_check(unsigned int eof, unsigned int more,
+					   unsigned int size,
 					   unsigned int bodies,
 					   unsigned int left)
 {
@@ -480,9 +512,9 @@ static inline enum u4n_drop u4n_body_check(enum u4n_pdf pdf, unsigned int size,
 	bodies--;
 
 	if (!bodies)
-		return pdf == U4N_PDF_BODY_LAST && !left ?
+		return eof == U4N_PDF_BODY_LAST && !left ?
 			U4N_DROP_NONE : U4N_DROP_BODY;
-	if (pdf != U4N_PDF_BODY_MORE || left < bodies ||
+	if (eof != more || left < bodies ||
 	    left > bodies * U4N_FRAME_SIZE)
 		return U4N_DROP_BODY;
 	return U4N_DROP_NONE;

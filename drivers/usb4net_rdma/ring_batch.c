@@ -84,11 +84,11 @@ void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame)
  * @index: number of the first one
  * @dma: address
  * @len: bytes, at least one; all frames but the last one are full
- * @sof: start tag of all of them
- * @eof: end tag of the last one, BODY_MORE is that of the others
+ * @tags: their tags, to be updated for the next piece
+ * @last: the packet ends with this one
  */
 void u4n_ring_post_piece(struct u4n_link *l, u32 index, dma_addr_t dma,
-			 unsigned int len, unsigned int sof, unsigned int eof)
+			 unsigned int len, struct u4n_body_tags *tags, bool last)
 {
 	struct ring_frame *frame;
 	unsigned int n;
@@ -99,8 +99,9 @@ void u4n_ring_post_piece(struct u4n_link *l, u32 index, dma_addr_t dma,
 		frame->buffer_phy = dma;
 		frame->size = n & (U4N_FRAME_SIZE - 1);	/* 0 means 4096 */
 		frame->flags = 0;
-		frame->eof = n < len ? U4N_PDF_BODY_MORE : eof;
-		frame->sof = sof;
+		frame->eof = last && n == len ? U4N_PDF_BODY_LAST : tags->more;
+		frame->sof = tags->sof;
+		tags->more ^= tags->turn;
 		u4n_ring_post_tx(l, frame);
 		dma += n;
 	}
@@ -190,15 +191,14 @@ struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l,
  * u4n_ring_run_begin - begin to take received frames that are nothing special, and
  *	to give buffers for them
  * @l: the link
- * @sof: start tag that they are to have
- * @eof: end tag that they are to have
+ * @tags: tags that they are to have
  *
  * Return: the run.
  */
-struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l, unsigned int sof,
-				       unsigned int eof)
+struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l,
+				       const struct u4n_body_tags *tags)
 {
-	return (struct u4n_ring_run){ .l = l, .sof = sof, .eof = eof };
+	return (struct u4n_ring_run){ .l = l, .tags = *tags };
 }
 
 /**
@@ -211,8 +211,8 @@ bool u4n_ring_run_ready(const struct u4n_ring_run *run)
 {
 	struct ring_frame *frame = u4n_ring_next(&run->l->rx.ring);
 
-	return frame && !frame->size && frame->sof == run->sof &&
-	       frame->eof == run->eof &&
+	return frame && !frame->size && frame->sof == run->tags.sof &&
+	       frame->eof == run->tags.more &&
 	       !(frame->flags & (RING_DESC_CRC_ERROR | RING_DESC_BUFFER_OVERRUN));
 }
 
@@ -228,6 +228,7 @@ struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run)
 	struct ring_frame *frame = list_entry(r->next, struct ring_frame, list);
 
 	r->next = frame->list.next;
+	run->tags.more ^= run->tags.turn;
 	return frame;
 }
 
@@ -245,9 +246,12 @@ void u4n_ring_run_post(struct u4n_ring_run *run, struct ring_frame *frame)
  * u4n_ring_run_end - end a run
  * @l: the link
  * @run: the run
+ * @tags: those of the next frame
  */
-void u4n_ring_run_end(struct u4n_link *l, const struct u4n_ring_run *run)
+void u4n_ring_run_end(struct u4n_link *l, const struct u4n_ring_run *run,
+		      struct u4n_body_tags *tags)
 {
+	*tags = run->tags;
 }
 
 /**

@@ -100,27 +100,32 @@ static inline void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame
  * @index: number of the first one. The driver counts them as the ring does.
  * @dma: address
  * @len: bytes, at least one; all frames but the last one are full
- * @sof: start tag of all of them
- * @eof: end tag of the last one, BODY_MORE is that of the others
+ * @tags: their tags, to be updated for the next piece
+ * @last: the packet ends with this one
  */
 static inline void u4n_ring_post_piece(struct u4n_link *l, u32 index,
 				       dma_addr_t dma, unsigned int len,
-				       unsigned int sof, unsigned int eof)
+				       struct u4n_body_tags *tags, bool last)
 {
-	const u32 info = FIELD_PREP(U4N_DESC_SOF, sof) |
-			 FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_POSTED);
+	const u32 turn = FIELD_PREP(U4N_DESC_EOF, tags->turn);
+	u32 info = FIELD_PREP(U4N_DESC_SOF, tags->sof) |
+		   FIELD_PREP(U4N_DESC_EOF, tags->more) |
+		   FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_POSTED);
 	struct u4n_ring *r = &l->tx.ring;
 	struct u4n_desc *desc = r->desc;
 	u32 mask = r->mask;
 
 	for (; len > U4N_FRAME_SIZE; len -= U4N_FRAME_SIZE) {
-		u4n_ring_fill(&desc[index++ & mask], dma, info |
-			      FIELD_PREP(U4N_DESC_EOF, U4N_PDF_BODY_MORE));
+		u4n_ring_fill(&desc[index++ & mask], dma, info);
+		info ^= turn;
 		dma += U4N_FRAME_SIZE;
 	}
+	tags->more = FIELD_GET(U4N_DESC_EOF, info ^ turn);
+	if (last)
+		info = (info & ~U4N_DESC_EOF) |
+		       FIELD_PREP(U4N_DESC_EOF, U4N_PDF_BODY_LAST);
 	u4n_ring_fill(&desc[index++ & mask], dma, info |
-		      FIELD_PREP(U4N_DESC_LEN, len & (U4N_FRAME_SIZE - 1)) |
-		      FIELD_PREP(U4N_DESC_EOF, eof));
+		      FIELD_PREP(U4N_DESC_LEN, len & (U4N_FRAME_SIZE - 1)));
 	WRITE_ONCE(r->head, index);
 }
 
@@ -186,14 +191,12 @@ static inline struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l,
  * u4n_ring_run_begin - begin to take received frames that are nothing special, and
  *	to give buffers for them
  * @l: the link. Nothing else is done with the receive ring before u4n_ring_run_end().
- * @sof: start tag that they are to have
- * @eof: end tag that they are to have
+ * @tags: tags that they are to have
  *
  * Return: the run.
  */
-static inline struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l,
-						     unsigned int sof,
-						     unsigned int eof)
+static inline struct u4n_ring_run
+u4n_ring_run_begin(struct u4n_link *l, const struct u4n_body_tags *tags)
 {
 	const struct u4n_ring *r = &l->rx.ring;
 
@@ -203,9 +206,10 @@ static inline struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l,
 		.mask = r->mask,
 		.head = r->head,
 		.tail = r->tail,
-		.info = FIELD_PREP(U4N_DESC_EOF, eof) |
-			FIELD_PREP(U4N_DESC_SOF, sof) |
+		.info = FIELD_PREP(U4N_DESC_EOF, tags->more) |
+			FIELD_PREP(U4N_DESC_SOF, tags->sof) |
 			FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_COMPLETED),
+		.turn = FIELD_PREP(U4N_DESC_EOF, tags->turn),
 	};
 }
 
@@ -237,6 +241,7 @@ static inline bool u4n_ring_run_ready(const struct u4n_ring_run *run)
  */
 static inline struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run)
 {
+	run->info ^= run->turn;
 	return run->frames[run->tail++ & run->mask];
 }
 
@@ -258,12 +263,15 @@ static inline void u4n_ring_run_post(struct u4n_ring_run *run,
  * u4n_ring_run_end - end a run
  * @l: the link
  * @run: the run
+ * @tags: those of the next frame
  */
 static inline void u4n_ring_run_end(struct u4n_link *l,
-				    const struct u4n_ring_run *run)
+				    const struct u4n_ring_run *run,
+				    struct u4n_body_tags *tags)
 {
 	struct u4n_ring *r = &l->rx.ring;
 
+	tags->more = FIELD_GET(U4N_DESC_EOF, run->info);
 	WRITE_ONCE(r->tail, run->tail);
 	WRITE_ONCE(r->head, run->head);
 }

@@ -221,7 +221,7 @@ static unsigned int u4n_rx_bodies(struct u4n_link *l)
 	/* those that are left must have a byte at least, see u4n_body_check() */
 	max = min(l->rx.bodies - 1,
 		  (l->rx.left - l->rx.bodies) / (U4N_FRAME_SIZE - 1));
-	run = u4n_ring_run_begin(l, l->rx.sof, U4N_PDF_BODY_MORE);
+	run = u4n_ring_run_begin(l, &l->rx.tags);
 	for (frames = 0; frames < max && u4n_ring_run_ready(&run); frames++) {
 		if (fresh.offset >= fresh_end) {
 			if (!u4n_rx_refill(l, U4N_RX_GFP))
@@ -244,7 +244,7 @@ static unsigned int u4n_rx_bodies(struct u4n_link *l)
 		fresh.offset += U4N_FRAME_SIZE;
 		u4n_ring_run_post(&run, frame);
 	}
-	u4n_ring_run_end(l, &run);
+	u4n_ring_run_end(l, &run, &l->rx.tags);
 	l->rx.fresh = fresh;
 	if (!frames)
 		return 0;
@@ -388,8 +388,7 @@ static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 	l->rx.late = false;
 	l->rx.bodies = head.bodies;
 	l->rx.left = head.len - head.inl;
-	l->rx.sof = l->hs.peer.caps & U4N_CAP_STEPS ? u4n_body_sof(head.seq) :
-						      U4N_PDF_SOF;
+	l->rx.tags = u4n_body_tags(head.seq, l->hs.peer.caps);
 	return U4N_DROP_NONE;
 }
 
@@ -402,14 +401,16 @@ static enum u4n_drop u4n_rx_body(struct u4n_link *l, struct u4n_rx_frame *rf,
 
 	if (!l->rx.bodies)
 		return U4N_DROP_ORPHAN;
-	if (info->sof != l->rx.sof ||
-	    u4n_body_check(info->eof, size, l->rx.bodies, l->rx.left))
+	if (info->sof != l->rx.tags.sof ||
+	    u4n_body_check(info->eof, l->rx.tags.more, size, l->rx.bodies,
+			   l->rx.left))
 		return U4N_DROP_BODY;
 	u4n_rx_sync(l, &rf->buf, size);
 	if (!u4n_rx_attach(l, skb, rf, 0, size))
 		return U4N_DROP_NO_PAGE;
 
 	l->rx.left -= size;
+	l->rx.tags.more ^= l->rx.tags.turn;
 	l->rx.late |= u4n_rx_is_late(l);
 	if (--l->rx.bodies || l->rx.late)
 		return U4N_DROP_NONE;
@@ -428,8 +429,7 @@ static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
 		return U4N_DROP_CRC;
 	if (info->flags & RING_DESC_BUFFER_OVERRUN)
 		return U4N_DROP_OVERRUN;
-	if (info->sof != U4N_PDF_SOF && pdf != U4N_PDF_BODY_MORE &&
-	    pdf != U4N_PDF_BODY_LAST)
+	if (info->sof != U4N_PDF_SOF && !u4n_is_body(pdf))
 		return U4N_DROP_PDF;
 	if (l->rx.stopped)
 		return U4N_DROP_STOPPED;
@@ -448,6 +448,7 @@ static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
 		u4n_rx_count(l, U4N_RX_CONTROL, 1);
 		return u4n_control_rcv(l, u4n_rx_data(rf), size);
 	case U4N_PDF_BODY_MORE:
+	case U4N_PDF_BODY_ODD:
 	case U4N_PDF_BODY_LAST:
 		return u4n_rx_body(l, rf, info);
 	default:
@@ -501,8 +502,7 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 		if (frame->buffer_phy == dma)
 			dma_sync_single_for_device(u4n_ring_dma_dev(l), dma,
 						   info.size, DMA_FROM_DEVICE);
-		if (why || (info.eof != U4N_PDF_BODY_MORE &&
-			    info.eof != U4N_PDF_BODY_LAST))
+		if (why || !u4n_is_body(info.eof))
 			done++;
 		/* a frame of another session was not sent in this one */
 		if (why == U4N_DROP_GEN)

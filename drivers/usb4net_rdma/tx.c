@@ -215,13 +215,13 @@ static void u4n_tx_kick_soon(struct u4n_link *l)
 }
 
 /*
- * Post a HEAD or CONTROL frame, with what is in the slot, and @bodies BODY frames
- * with the start tag @sof, which go out piece by piece
+ * Post a HEAD or CONTROL frame, with what is in the slot, and @bodies BODY frames of
+ * the packet @seq, which go out piece by piece
  */
 static void u4n_tx_post_all(struct u4n_link *l, enum u4n_pdf pdf,
-			    unsigned int size, unsigned int bodies,
-			    unsigned int sof)
+			    unsigned int size, unsigned int bodies, u32 seq)
 {
+	struct u4n_body_tags tags = u4n_body_tags(seq, l->tx.caps);
 	u32 index = l->tx.head;
 	struct u4n_tx_frame *tf = u4n_tx_frame(l, index);
 	unsigned int n;
@@ -243,9 +243,8 @@ static void u4n_tx_post_all(struct u4n_link *l, enum u4n_pdf pdf,
 	for (index++; index != l->tx.head; index += n) {
 		tf = u4n_tx_frame(l, index);
 		n = u4n_tx_piece_frames(tf);
-		u4n_ring_post_piece(l, index, tf->map_dma, tf->map_len, sof,
-				    index + n == l->tx.head ?
-				    U4N_PDF_BODY_LAST : U4N_PDF_BODY_MORE);
+		u4n_ring_post_piece(l, index, tf->map_dma, tf->map_len, &tags,
+				    index + n == l->tx.head);
 	}
 }
 
@@ -340,9 +339,7 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	u64_stats_update_end(&l->tx.syncp);
 
 	u4n_tx_post_all(l, plan->bodies ? U4N_PDF_HEAD_MORE : U4N_PDF_HEAD_LAST,
-			U4N_HEAD_SIZE + plan->inl, plan->bodies,
-			l->tx.caps & U4N_CAP_STEPS ? u4n_body_sof(head.seq) :
-						     U4N_PDF_SOF);
+			U4N_HEAD_SIZE + plan->inl, plan->bodies, head.seq);
 
 	/* TCP may hold the next packet back until this one is done with */
 	if (!plan->bodies)
@@ -665,7 +662,7 @@ bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force)
 	ctl->limit = u4n_credit_rx_limit(&l->rx.credit);
 	size = u4n_ctl_build(u4n_tx_frame(l, l->tx.head)->slot, ctl);
 	WRITE_ONCE(l->tx.told, ctl->limit);
-	u4n_tx_post_all(l, U4N_PDF_CONTROL, size, 0, U4N_PDF_SOF);
+	u4n_tx_post_all(l, U4N_PDF_CONTROL, size, 0, 0);
 	u4n_tx_kick(l);
 
 	u4n_tx_count(l, U4N_TX_FRAMES, 1);

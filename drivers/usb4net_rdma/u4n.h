@@ -422,7 +422,7 @@ enum u4n_rx_counter {
  * @late: they do not come at once: it waits for the next frame's number
  * @bodies: BODY frames to come
  * @left: bytes to come
- * @sof: start tag of these frames
+ * @tags: tags of these frames
  * @last: time of the last HEAD or CONTROL frame, jiffies
  * @deaf: keepalives in a row that said that the peer does not hear us
  * @peer_mtu: MTU in the last keepalive
@@ -460,7 +460,7 @@ struct u4n_rx {
 	bool late;
 	u8 bodies;
 	u32 left;
-	unsigned int sof;
+	struct u4n_body_tags tags;
 	unsigned long last;
 	unsigned int deaf;
 	u32 peer_mtu;

@@ -16,7 +16,7 @@ local drops = {
 }
 local pdfs = {
 	[2] = "HEAD_MORE", [3] = "HEAD_LAST", [4] = "BODY_MORE",
-	[5] = "BODY_LAST", [6] = "CONTROL",
+	[5] = "BODY_LAST", [6] = "CONTROL", [15] = "BODY_ODD",
 }
 local types = {
 	[1] = "ETH", [2] = "ROCE", [16] = "CREDIT", [17] = "PROBE",
@@ -41,7 +41,7 @@ local control_types = {
 	[10] = "ICM event", [11] = "ICM request", [12] = "ICM response",
 }
 local SOF, HEAD_MORE, HEAD_LAST = 1, 2, 3
-local BODY_MORE, BODY_LAST, CONTROL = 4, 5, 6
+local BODY_MORE, BODY_LAST, CONTROL, BODY_ODD = 4, 5, 6, 15
 local HEAD_LEN, CTL_LEN = 48, 24
 local ROCE, NO_ICRC, TRAILER_MAX = 2, 0x80, 7
 local SERVICE = "ce9f25d8-fb8a-4afb-8bea-0456e9da5722"
@@ -153,14 +153,23 @@ local function head_ok(tvb)
 		tvb(22, 1):uint() <= 17
 end
 
--- Start tags: BODY frames may have one that changes with the packet's number.
-local function sof_ok(sof, eof)
-	return sof == SOF or
-		((eof == BODY_MORE or eof == BODY_LAST) and sof > CONTROL)
+local function is_body(eof)
+	return eof == BODY_MORE or eof == BODY_LAST or eof == BODY_ODD
 end
 
-local function is_of(seq, sof)
-	return sof == SOF or sof == CONTROL + seq % 10
+-- Start tags: BODY frames may have one that changes with the packet's number.
+local function sof_ok(sof, eof)
+	return sof == SOF or (is_body(eof) and sof > CONTROL and sof < BODY_ODD)
+end
+
+-- The packet's tag, and no two end tags in a row that are the same, once there are odd
+-- ones: with start tags that change.
+local function is_of(s, sof, eof)
+	if sof ~= SOF and sof ~= CONTROL + s.seq % 9 then
+		return false
+	end
+	return s.seq % 9 == 0 or sof == SOF or eof == BODY_LAST or
+		eof == (s.frames % 2 == 1 and BODY_MORE or BODY_ODD)
 end
 
 -- Frames that "sent" counts and that have not been seen here.
@@ -207,8 +216,8 @@ local function track(s, tvb, sof, eof, number)
 		if eof == HEAD_LAST then
 			packet_end(s, result)
 		end
-	elseif eof == BODY_MORE or eof == BODY_LAST then
-		if not s.packet or not is_of(s.seq, sof) then
+	elseif is_body(eof) then
+		if not s.packet or not is_of(s, sof, eof) then
 			result.broken = true
 			s.packet = nil
 			return
@@ -296,7 +305,7 @@ end
 local function info(pinfo, tvb, eof)
 	local text = pdfs[eof]
 
-	if eof ~= BODY_MORE and eof ~= BODY_LAST then
+	if not is_body(eof) then
 		text = text .. " " .. (types[tvb(0, 1):uint()] or "?") ..
 			" sent=" .. tvb(4, 4):le_uint() ..
 			" limit=" .. tvb(8, 4):le_uint()

@@ -100,9 +100,9 @@ static void bodies_right(struct kunit *test)
 		bodies = DIV_ROUND_UP(len, U4N_FRAME_SIZE);
 		for (left = len; left; left -= size, bodies--) {
 			size = min(left, U4N_FRAME_SIZE);
-			if (u4n_body_check(bodies > 1 ? U4N_PDF_BODY_MORE :
+			if (u4n_body_check(bodies > 1 ? U4N_PDF_BODY_ODD :
 							U4N_PDF_BODY_LAST,
-					   size, bodies, left)) {
+					   U4N_PDF_BODY_ODD, size, bodies, left)) {
 				KUNIT_FAIL(test, "%u bytes left of %u", left, len);
 				return;
 			}
@@ -120,6 +120,7 @@ static void bodies_wrong(struct kunit *test)
 	} cases[] = {
 		{ U4N_PDF_BODY_LAST, 100, 1, 100, U4N_DROP_NONE },
 		{ U4N_PDF_BODY_MORE, 100, 1, 100, U4N_DROP_BODY },
+		{ U4N_PDF_BODY_ODD, 4096, 2, 4097, U4N_DROP_BODY },
 		{ U4N_PDF_BODY_LAST, 99, 1, 100, U4N_DROP_BODY },
 		{ U4N_PDF_BODY_LAST, 101, 1, 100, U4N_DROP_BODY },
 		{ U4N_PDF_BODY_MORE, 4096, 2, 4097, U4N_DROP_NONE },
@@ -136,10 +137,37 @@ static void bodies_wrong(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++)
 		KUNIT_EXPECT_EQ_MSG(test,
-				    u4n_body_check(cases[i].pdf, cases[i].size,
+				    u4n_body_check(cases[i].pdf,
+						   U4N_PDF_BODY_MORE,
+						   cases[i].size,
 						   cases[i].bodies,
 						   cases[i].left),
 				    cases[i].why, "case %u", i);
+}
+
+/* Neighbours differ, of packets and within one, and no start tag is an end tag */
+static void bodies_tags(struct kunit *test)
+{
+	struct u4n_body_tags tags, next;
+	unsigned int seen, i;
+	u32 seq;
+
+	for (seq = 0; seq < 4 * U4N_BODY_STEPS; seq++) {
+		tags = u4n_body_tags(seq, U4N_CAP_STEPS);
+		KUNIT_EXPECT_TRUE(test, U4N_SOF_MASK & BIT(tags.sof));
+		KUNIT_EXPECT_FALSE(test, U4N_EOF_MASK & BIT(tags.sof));
+		KUNIT_EXPECT_EQ(test, tags.more, U4N_PDF_BODY_MORE);
+		KUNIT_EXPECT_EQ(test, tags.more ^ tags.turn, U4N_PDF_BODY_ODD);
+		for (seen = 0, i = 0; i < U4N_BODY_STEPS; i++) {
+			next = u4n_body_tags(seq + i, U4N_CAP_STEPS);
+			KUNIT_EXPECT_FALSE(test, seen & BIT(next.sof));
+			seen |= BIT(next.sof);
+		}
+		tags = u4n_body_tags(seq, (u32)~U4N_CAP_STEPS);
+		KUNIT_EXPECT_EQ(test, tags.sof, U4N_PDF_SOF);
+		KUNIT_EXPECT_EQ(test, tags.more, U4N_PDF_BODY_MORE);
+		KUNIT_EXPECT_EQ(test, tags.turn, 0);
+	}
 }
 
 struct hello_case {
@@ -214,6 +242,7 @@ static struct kunit_case message_cases[] = {
 	KUNIT_CASE(control_too_short),
 	KUNIT_CASE(bodies_right),
 	KUNIT_CASE(bodies_wrong),
+	KUNIT_CASE(bodies_tags),
 	KUNIT_CASE_PARAM(hello, hello_gen_params),
 	{ }
 };

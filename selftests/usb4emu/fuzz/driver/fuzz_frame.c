@@ -5,8 +5,9 @@
  * Each frame and each packet is in memory of its exact size, for ASan to see what is
  * read or written beyond.
  *
- * Input: u8 the capabilities announced, then records: u8 tag and flags, u16 length, the
- * frame. With a flag, what ends a session is put right first, or the lengths are.
+ * Input: u8 the capabilities announced (bit 7: STEPS), then records: u8 tag (7:
+ * BODY_ODD) and flags, u16 length, the frame. With a flag, what ends a session is put
+ * right first, or the lengths are.
  */
 #include "../../../../drivers/usb4net_rdma/proto.h"
 #include "../../../../drivers/usb4net_rdma/credit.h"
@@ -26,6 +27,7 @@ struct session {
 	u32 len;
 	u32 got;
 	u32 bodies;
+	struct u4n_body_tags tags;
 	struct u4n_meta meta;
 	u8 type;
 };
@@ -95,6 +97,7 @@ static void session_head(struct session *s, const u8 *frame, u32 size, enum u4n_
 	s->len = head.len;
 	s->got = head.inl;
 	s->bodies = head.bodies;
+	s->tags = u4n_body_tags(head.seq, s->caps);
 	s->meta = head.meta;
 	s->type = head.type;
 	memcpy(s->packet, frame + U4N_HEAD_SIZE, head.inl);
@@ -104,16 +107,17 @@ static void session_head(struct session *s, const u8 *frame, u32 size, enum u4n_
 		fuzz_check(s->bodies);
 }
 
-static void session_body(struct session *s, const u8 *frame, u32 size, enum u4n_pdf pdf)
+static void session_body(struct session *s, const u8 *frame, u32 size, u8 eof)
 {
 	if (!s->bodies)
 		return;
-	if (u4n_body_check(pdf, size, s->bodies, s->len - s->got)) {
+	if (u4n_body_check(eof, s->tags.more, size, s->bodies, s->len - s->got)) {
 		session_abort(s);
 		return;
 	}
 	memcpy(s->packet + s->got, frame, size);
 	s->got += size;
+	s->tags.more ^= s->tags.turn;
 	if (!--s->bodies)
 		session_deliver(s);
 }
@@ -160,7 +164,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 
 	if (!len)
 		return 0;
-	s.caps = data[0];
+	s.caps = data[0] & ~BIT(7);
+	if (data[0] & BIT(7))
+		s.caps |= U4N_CAP_STEPS;
 	u4n_credit_rx_init(&s.rx, FUZZ_WINDOW);
 	u4n_credit_tx_init(&s.tx, FUZZ_WINDOW);
 	s.limit = FUZZ_WINDOW;
@@ -182,6 +188,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 		case U4N_PDF_BODY_MORE:
 		case U4N_PDF_BODY_LAST:
 			session_body(&s, frame, size, flags & 7);
+			break;
+		case 7:
+			session_body(&s, frame, size, U4N_PDF_BODY_ODD);
 			break;
 		case U4N_PDF_CONTROL:
 			session_control(&s, frame, size);
