@@ -298,8 +298,6 @@ class RdmaFlow:
         for end in self.ends:
             limit = self.active_mtu(end)
             mtu = min(mtu, limit)
-        # of the queue pairs before, whose end nobody is told, even if this fails
-        self.pending, self.received = {}, {}
         for end in self.ends:
             end.create()
         for end, peer in zip(self.ends, reversed(self.ends)):
@@ -316,6 +314,8 @@ class RdmaFlow:
         """Other queue pairs, other memory regions, with requests under way"""
         for end in self.ends:
             end.qp.close()
+        # nobody is told of their end
+        self.pending, self.received = {}, {}
         for end in self.ends:
             while end.cq.poll(16)[0]:
                 pass
