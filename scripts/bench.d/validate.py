@@ -16,7 +16,7 @@ import data
 
 SIZE = r"[1-9]\d*"
 NAME = re.compile(
-    rf"(send|write|read)_(lat|stream)/{SIZE}|qps/{SIZE}|tcp_stream(/{SIZE})?"
+    rf"(send|write|read)_(lat|stream)/{SIZE}|qps/{SIZE}|tcp_stream(/{SIZE})?|tcp_stream_sendfile"
     rf"|(tcp|udp)_rr/{SIZE}|ping(_default)?"
 )
 STREAMS = ["65536", "1048576"]
@@ -26,8 +26,8 @@ RDMA = (
     + [f"{op}_stream/{n}" for op in ("send", "write", "read") for n in STREAMS]
     + [f"qps/{n}" for n in (1, 16, 256)]
 )
-SOCKETS = ["tcp_stream", "tcp_stream/4", "tcp_stream/16", "tcp_rr/1", "tcp_rr/65536"]
-SOCKETS += ["udp_rr/1", "udp_rr/65000", "ping", "ping_default"]
+SOCKETS = ["tcp_stream", "tcp_stream/4", "tcp_stream/16", "tcp_stream_sendfile"]
+SOCKETS += ["tcp_rr/1", "tcp_rr/65536", "udp_rr/1", "udp_rr/65000", "ping", "ping_default"]
 BATCH = ["send_lat/2", "send_lat/4096", "send_stream/65536", "tcp_stream"]
 BATCH += ["tcp_rr/1", "tcp_rr/65536", "ping_default"]
 RAW = ["send_lat/2", "send_lat/64", "send_lat/4096", "send_stream/65536"]
@@ -40,6 +40,7 @@ WALL = ["send_lat/2", "send_lat/4096", "send_lat/65536", "tcp_rr/1", "udp_rr/1"]
 WALL += ["send_stream/65536", "send_stream/1048576", "write_stream/65536"]
 WALL += ["write_stream/1048576", "read_stream/65536", "read_stream/1048576"]
 WALL += ["qps/1", "qps/16", "qps/256", "tcp_stream", "tcp_stream/4", "tcp_stream/16"]
+WALL += ["tcp_stream_sendfile"]
 EXPECTED = {
     "make bench": {
         "stock": RDMA + SOCKETS, "ip": RDMA + SOCKETS, "bypass": RDMA + SOCKETS,

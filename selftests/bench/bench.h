@@ -21,6 +21,7 @@ enum bench_kind {
 	BENCH_WRITE,
 	BENCH_READ,
 	BENCH_TCP,
+	BENCH_SENDFILE,
 	BENCH_UDP,
 	BENCH_PING,
 	BENCH_RING,
@@ -41,6 +42,11 @@ struct bench_params {
 	uint32_t size;
 	uint32_t flows;
 };
+
+static inline bool bench_is_tcp(const struct bench_params *par)
+{
+	return par->kind == BENCH_TCP || par->kind == BENCH_SENDFILE;
+}
 
 /**
  * struct bench_pass - one round of messages

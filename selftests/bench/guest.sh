@@ -95,6 +95,7 @@ sets()
 			tcp_stream 1024
 			tcp_stream/4 1024
 			tcp_stream/16 1024
+			tcp_stream_sendfile 1024
 			tcp_rr/1 1000
 			tcp_rr/65536 100
 			udp_rr/1 1000
@@ -135,6 +136,7 @@ sets()
 			tcp_stream 6144
 			tcp_stream/4 6144
 			tcp_stream/16 6144
+			tcp_stream_sendfile 24576
 			tcp_rr/1 4000
 			udp_rr/1 4000'
 		;;

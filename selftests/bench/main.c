@@ -12,7 +12,8 @@
  *	-T		count work items in a further pass
  *
  * Workloads: {send,write,read}_{lat,stream}/SIZE, qps/QUEUE_PAIRS,
- * tcp_stream[/CONNECTIONS], {tcp,udp}_rr/SIZE, ping, ping_default.
+ * tcp_stream[/CONNECTIONS], tcp_stream_sendfile, {tcp,udp}_rr/SIZE, ping,
+ * ping_default.
  *
  * A first pass checks every byte. Then comes the measured one, and its line:
  *
@@ -98,6 +99,7 @@ static const struct {
 	{ "read_stream", BENCH_READ, true, false, 65536 },
 	{ "qps", BENCH_SEND, true, true, 1 },
 	{ "tcp_stream", BENCH_TCP, true, true, 1 },
+	{ "tcp_stream_sendfile", BENCH_SENDFILE, true, true, 1 },
 	{ "tcp_rr", BENCH_TCP, false, false, 1 },
 	{ "udp_rr", BENCH_UDP, false, false, 1 },
 	{ "ping", BENCH_PING, false, false, 56 },
@@ -123,7 +125,7 @@ static void bench_parse(struct bench *b, const char *name)
 		par->flows = bench_kinds[i].flows ? arg : 1;
 		par->size = arg;
 		if (bench_kinds[i].flows)
-			par->size = par->kind == BENCH_TCP ? BENCH_CHUNK : 4096;
+			par->size = bench_is_tcp(par) ? BENCH_CHUNK : 4096;
 		if (!par->size || !par->flows || par->flows > BENCH_MAX_FLOWS ||
 		    (par->kind >= BENCH_TCP && par->size > BENCH_CHUNK))
 			bench_die("number out of range: %s", name);
@@ -136,6 +138,7 @@ static const struct bench_ops *bench_transport(const struct bench *b)
 {
 	switch (b->par.kind) {
 	case BENCH_TCP:
+	case BENCH_SENDFILE:
 	case BENCH_UDP:
 	case BENCH_PING:
 		return &bench_sock_ops;
@@ -265,7 +268,7 @@ static void bench_client(struct bench *b, uint32_t messages, bool trace)
 	b->ops->setup(b);
 	if (pass.count > WARM_COUNT)
 		pass.count = WARM_COUNT;
-	if (b->par.kind == BENCH_TCP && b->par.stream)
+	if (bench_is_tcp(&b->par) && b->par.stream)
 		pass.count = WARM_CHUNKS;
 	if (pass.count < 2 * b->par.flows)
 		pass.count = 2 * b->par.flows;

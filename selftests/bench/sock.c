@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Socket workloads: TCP streams by number of bytes, request/response over TCP
- * and UDP, and ICMP echo, which the other side's kernel answers.
+ * Socket workloads: TCP streams by number of bytes, with and without the
+ * application's own work, request/response over TCP and UDP, and ICMP echo,
+ * which the other side's kernel answers.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +18,8 @@
 #include "bench.h"
 
 #define SOCK_PING_SIZE	56
+/* A file that is sent over and over, and what is asked for in one call. */
+#define SOCK_FILE_SIZE	(1u << 20)
 
 /**
  * struct bs - the socket workloads
@@ -21,12 +27,14 @@
  * @pos: bytes moved so far on each connection of a stream
  * @seq: requests so far
  * @buf: data
+ * @file: in tmpfs, what is sent without going through the process
  */
 struct bs {
 	int fd[BENCH_MAX_FLOWS];
 	uint64_t pos[BENCH_MAX_FLOWS];
 	uint64_t seq;
 	char *buf;
+	int file;
 };
 
 static void bs_setup_udp(struct bench *b, struct bs *s)
@@ -61,6 +69,20 @@ static void bs_setup_tcp(struct bench *b, struct bs *s)
 	close(fd);
 }
 
+static void bs_setup_file(struct bs *s)
+{
+	void *p;
+
+	s->file = memfd_create("bench", 0);
+	if (s->file < 0 || ftruncate(s->file, SOCK_FILE_SIZE))
+		bench_die("no file: %s", strerror(errno));
+	p = mmap(NULL, SOCK_FILE_SIZE, PROT_WRITE, MAP_SHARED, s->file, 0);
+	if (p == MAP_FAILED)
+		bench_die("mmap of a file: %s", strerror(errno));
+	bench_fill_at(p, SOCK_FILE_SIZE, 0, true);
+	munmap(p, SOCK_FILE_SIZE);
+}
+
 static void bs_setup(struct bench *b)
 {
 	struct bs *s = bench_alloc(sizeof(*s));
@@ -68,7 +90,9 @@ static void bs_setup(struct bench *b)
 	memset(s, 0, sizeof(*s));
 	s->buf = bench_alloc(2 * BENCH_CHUNK);
 	b->priv = s;
-	if (b->par.kind == BENCH_TCP)
+	if (b->par.kind == BENCH_SENDFILE)
+		bs_setup_file(s);
+	if (bench_is_tcp(&b->par))
 		bs_setup_tcp(b, s);
 	else if (b->par.kind == BENCH_UDP)
 		bs_setup_udp(b, s);
@@ -220,6 +244,56 @@ static void bs_stream_receive(struct bs *s, unsigned int flow, uint32_t chunks, 
 	bench_write(s->fd[flow], "e", 1);
 }
 
+/*
+ * The same as iperf3 -Z --skip-rx-copy has it: the file's pages go to the
+ * device, and what arrives is thrown away where it is, but for the pass that
+ * checks it.
+ */
+static void bs_file_send(struct bs *s, unsigned int flow, uint32_t chunks, bool full)
+{
+	uint64_t pos = s->pos[flow], end = pos + (uint64_t)chunks * BENCH_CHUNK;
+	off_t off;
+	ssize_t n;
+	char c;
+
+	(void)full;
+	for (; pos < end; pos += n) {
+		off = pos % SOCK_FILE_SIZE;
+		n = SOCK_FILE_SIZE - off;
+		if ((uint64_t)n > end - pos)
+			n = end - pos;
+		n = sendfile(s->fd[flow], s->file, &off, n);
+		if (n <= 0)
+			bench_die("sendfile: %s", strerror(errno));
+	}
+	bench_read(s->fd[flow], &c, 1);
+}
+
+static void bs_file_receive(struct bs *s, unsigned int flow, uint32_t chunks, bool full)
+{
+	uint64_t pos = s->pos[flow], end = pos + (uint64_t)chunks * BENCH_CHUNK;
+	size_t len;
+	ssize_t n;
+
+	for (; pos < end; pos += n) {
+		len = SOCK_FILE_SIZE - pos % SOCK_FILE_SIZE;
+		if (full && len > 2 * BENCH_CHUNK)
+			len = 2 * BENCH_CHUNK;
+		if (len > end - pos)
+			len = end - pos;
+		n = recv(s->fd[flow], s->buf, len,
+			 MSG_WAITALL | (full ? 0 : MSG_TRUNC));
+		if (n <= 0)
+			bench_die("stream ends at %llu of %llu: %s",
+				  (unsigned long long)pos,
+				  (unsigned long long)end,
+				  n ? strerror(errno) : "the peer gave up");
+		if (full)
+			bench_verify_at(s->buf, n, pos % SOCK_FILE_SIZE, true);
+	}
+	bench_write(s->fd[flow], "e", 1);
+}
+
 /* One process for each connection; the first is this one. */
 static void bs_stream(struct bench *b, struct bench_pass *pass,
 		      void (*move)(struct bs *s, unsigned int flow, uint32_t chunks, bool full))
@@ -248,7 +322,9 @@ static void bs_stream(struct bench *b, struct bench_pass *pass,
 
 static void bs_client(struct bench *b, struct bench_pass *pass)
 {
-	if (b->par.stream)
+	if (b->par.kind == BENCH_SENDFILE)
+		bs_stream(b, pass, bs_file_send);
+	else if (b->par.stream)
 		bs_stream(b, pass, bs_stream_send);
 	else
 		bs_rr_client(b, pass);
@@ -256,7 +332,9 @@ static void bs_client(struct bench *b, struct bench_pass *pass)
 
 static void bs_server(struct bench *b, struct bench_pass *pass)
 {
-	if (b->par.stream)
+	if (b->par.kind == BENCH_SENDFILE)
+		bs_stream(b, pass, bs_file_receive);
+	else if (b->par.stream)
 		bs_stream(b, pass, bs_stream_receive);
 	else if (b->par.kind != BENCH_PING)
 		bs_rr_server(b, pass);
