@@ -17,8 +17,8 @@
 . "$(dirname "$0")/traffic.sh"
 . "$(dirname "$0")/fault-lib.sh"
 
-small=56	# a ping in one HEAD_LAST
-large=8000	# a ping in a HEAD_MORE and several BODY frames
+small=56	# a ping in one HEAD_ONLY
+large=8000	# a ping in several BODY frames and a HEAD_END
 end_limit=50	# milliseconds
 [ "$BED" = uml ] || end_limit=2000
 watched='rx_drop_.*|rx_lost_(frames|packets)|rx_flow_control_errors|end_.*|sessions'
@@ -78,13 +78,12 @@ alike()
 	python3 "$(dirname "$0")/alike.py" "$B_IP" "$@"
 }
 
-# mingled SIZE COUNT MS [COUNTERS]: of so many packets the end of the first and the beginning of
-# the last are lost, with all that is between. What is left of them would be one.
-# COUNTERS are how it shows.
+# mingled SIZE COUNT MS [FIRST]: of so many packets the end of the first, behind FIRST
+# frames of it or all but one, and the beginning of the last are lost, with all that is
+# between. What is left of them would be one.
 mingled()
 {
 	local size=$1 count=$2 ms=$3 n got lost
-	local want=${4-rx_drop_bad_body=1 rx_drop_truncated=1}
 
 	emu fault off && n=$(body_frames) && got=$(alike "$size" 2 0) &&
 		[ "$got" = "0 1" ] || fail "$got have arrived" || return
@@ -92,12 +91,13 @@ mingled()
 	echo "$n BODY frames in each"
 	[ "$n" -gt 0 ] || return
 	lost=$(((count - 1) * (n + 1)))
-	counters b > /tmp/before && fault drop router 0 after "$n" count "$lost" &&
+	counters b > /tmp/before &&
+		fault drop router 0 after "${4:-$n}" count "$lost" &&
 		got=$(alike "$size" "$count" "$ms") || return
 	emu fault list
 	[ -z "$got" ] || fail "$got have arrived" || return
 	emu fault off && ping_ok a "$B_IP" $large && expect \
-		"$want rx_lost_frames=$lost rx_lost_packets=$((count - 1))"
+		"rx_drop_truncated=1 rx_lost_frames=$lost rx_lost_packets=$((count - 1))"
 }
 
 # one_for_another SIZE LOST DOUBLED: of a datagram one BODY frame is lost and another
@@ -209,7 +209,7 @@ alive()
 
 lost='rx_lost_packets=1'
 ktap_print_header
-ktap_set_plan 64
+ktap_set_plan 71
 run_step "the link comes up" link_up
 run_step "nothing else is sent" quiet
 run_step "a large ping has several BODY frames" count_bodies
@@ -236,23 +236,23 @@ for v in 0 13 65535; do
 	check "HEAD: inline length $v" forge $small "rx_drop_length=1 $lost" \
 		corrupt eof 3 offset 20 size 2 set $v
 done
-check "HEAD_LAST with BODY frames" forge $small \
+check "HEAD_ONLY with BODY frames" forge $small \
 	"rx_drop_frame_count=1 $lost" corrupt eof 3 offset 22 set 2
 for v in 0 18 255; do
-	check "HEAD_MORE with $v BODY frames" forge $large \
-		"rx_drop_frame_count=1 rx_drop_orphan_body=$bodies $lost" \
+	check "HEAD_END with $v BODY frames" forge $large \
+		"rx_drop_frame_count=1 $lost" \
 		corrupt eof 2 offset 22 set $v
 done
 check "more BODY frames than are sent" forge $large \
-	"rx_drop_bad_body=1 rx_drop_truncated=1" corrupt eof 2 offset 22 add 1
+	"rx_drop_truncated=1" corrupt eof 2 offset 22 add 1
 check "fewer BODY frames than are sent" forge $large \
-	"rx_drop_length=1 rx_drop_orphan_body=$bodies $lost" \
+	"rx_drop_length=1 $lost" \
 	corrupt eof 2 offset 22 add 255
 check "more bytes than are sent" forge $large \
-	"rx_drop_bad_body=1 rx_drop_truncated=1" \
+	"rx_drop_truncated=1" \
 	corrupt eof 2 offset 16 size 4 add 1
 check "fewer bytes than are sent" forge $large \
-	"rx_drop_bad_body=1 rx_drop_truncated=1" \
+	"rx_drop_truncated=1" \
 	corrupt eof 2 offset 16 size 4 add 4294967295
 
 # HEAD: metadata of a packet that has none
@@ -278,26 +278,28 @@ check "a HEAD shorter than its header" forge $small "rx_drop_short=1 $lost" \
 check "a HEAD shorter than it says" forge $small "rx_drop_length=1 $lost" \
 	truncate eof 3 len 90
 check "a BODY frame shorter than it should be" forge $large \
-	"rx_drop_bad_body=1 rx_drop_truncated=1" truncate eof 5 len 1
-check "a HEAD_LAST is lost" forge $small "rx_lost_frames=1 $lost" drop eof 3
-check "a HEAD_MORE is lost" forge $large \
-	"rx_drop_orphan_body=$bodies rx_lost_frames=1 $lost" drop eof 2
-check "a BODY_LAST is lost" forge $large \
-	"rx_drop_truncated=1 rx_lost_frames=1" drop eof 5
-check "a BODY_MORE is lost" forge $large \
+	"rx_drop_truncated=1" truncate eof 5 len 1
+check "a HEAD_ONLY is lost" forge $small "rx_lost_frames=1 $lost" drop eof 3
+check "a HEAD_END is lost" forge $large \
+	"rx_drop_orphan_body=1 rx_lost_frames=1 $lost" drop eof 2
+check "the first BODY frame is lost" forge $large \
 	"rx_drop_bad_body=1 rx_drop_truncated=1 rx_lost_frames=1" drop eof 4
-for v in 6000 9000 15000; do
-	repeats "the end of a packet and the beginning of the next, $v bytes" \
-		mingled $v 2 0
+check "the last BODY frame is lost" forge $large \
+	"rx_drop_truncated=1 rx_lost_frames=1" drop after $((bodies - 1))
+for v in "6000 2" "9000 2" "15000 2" "15000 9" "9000 10" "6000 19"; do
+	repeats "the end of a packet and the beginning of another, $v" \
+		mingled "${v% *}" "${v#* }" 0
 done
-repeats "the same of two with one tag, 50 ms apart" \
-	mingled 6000 10 5 rx_drop_truncated=1
+for v in 1 3 7; do
+	repeats "the same behind $v frames" mingled 60000 2 0 $v
+done
+repeats "the same, 50 ms apart" mingled 6000 11 5
 for v in "3 2" "3 4" "4 8" "9 5" "10 2"; do
 	check "of a packet's BODY frames one is lost, one comes twice: $v" \
 		one_for_another 60000 "${v% *}" "${v#* }"
 done
-for v in 4 5; do
-	check "a BODY frame is late, end tag $v" late $v
+for v in 2 4 5; do
+	check "a frame is late, end tag $v" late $v
 done
 
 # CONTROL

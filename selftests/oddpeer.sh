@@ -19,7 +19,7 @@
 # Dwords: the first half of "usb4rdma" in properties, and the versions in HELLO
 # and HELLO_ACK.
 key=$((0x75736234)) other_key=$((0x78787878))
-versions=$((0x00010001)) newer=$((0x00030002))
+versions=$((0x00020002)) newer=$((0x00040003))
 
 # What the log must be quiet for, and how many packets may pass meanwhile: a
 # host that looks for its peer asks every four seconds.
@@ -131,7 +131,7 @@ _no_netdevs()
 
 # --- another version ------------------------------------------------------
 
-refusal="peer speaks versions 2 to 3 of the protocol, this driver 1 to 1: no link"
+refusal="peer speaks versions 3 to 4 of the protocol, this driver 2 to 2: no link"
 
 # Both ways: a peer that speaks other versions refuses ours as well.
 another_version()
@@ -155,7 +155,7 @@ same_version()
 {
 	emu fault off && on_b ip link set "$B_DEV" down && link_addr &&
 		ping_ok a "$B_IP" && attr_is a state up &&
-		attr_is a protocol_version 1
+		attr_is a protocol_version 2
 }
 
 # Said again if it happens again, not if it goes on.

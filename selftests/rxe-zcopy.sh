@@ -79,7 +79,7 @@ kernel()
 {
 	local rc=0
 
-	[ $# -eq 1 ] || fault delay router 0 eof 2 us $(($2 * 1000)) count 1 ||
+	[ $# -eq 1 ] || fault delay router 0 eof 4 us $(($2 * 1000)) count 1 ||
 		return
 	mod_load kverbs "a=$A_RXE" "a_gid=$(gid_index a)" "b=$B_RXE" \
 		"b_gid=$(gid_index b)" "case=$1" "hold=${2:-0}" || rc=$?

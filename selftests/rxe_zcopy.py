@@ -23,7 +23,7 @@ SIZE = 65536
 MTU = 4096
 HOLD = 0.3		# seconds that A's ring is held
 RESET = 6.0		# within this a ring that has stopped is reset
-HEAD_MORE, HEAD_LAST = 2, 3	# tags of frames
+HEAD_ONLY, BODY_EVEN = 3, 4	# tags of frames
 ACK, ACK_OK = 0x11, b"\x1f\0\0\0"
 
 
@@ -35,7 +35,7 @@ def fault(*words):
 
 def hold(router=0):
     """The next large packet of A waits, and what is behind it"""
-    fault("delay", "router", router, "eof", HEAD_MORE, "us", int(HOLD * 1e6), "count", 1)
+    fault("delay", "router", router, "eof", BODY_EVEN, "us", int(HOLD * 1e6), "count", 1)
 
 
 def stop():
@@ -133,7 +133,7 @@ def early(a, b):
     """An acknowledgment that comes too early does not complete a request"""
     connected(a, b, timeout=20, mtu=e.IBV_MTU_4096)
     # that it is accepted at all: of a message that is lost
-    fault("drop", "router", 0, "eof", HEAD_LAST, "count", 1)
+    fault("drop", "router", 0, "eof", HEAD_ONLY, "count", 1)
     a.post(length=64)
     time.sleep(0.01)
     start = time.monotonic()

@@ -37,7 +37,7 @@ send()
 # held: A's ring stands still at the next packet of several frames
 held()
 {
-	emu fault off && fault delay router 0 eof 2 us $((hold_ms * 1000)) count 1
+	emu fault off && fault delay router 0 eof 4 us $((hold_ms * 1000)) count 1
 }
 
 # Changed after it was sent, before the ring has read it: what arrives is new, but

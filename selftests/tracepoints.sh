@@ -107,7 +107,7 @@ frames()
 
 	want=$(($(grown "$1_frames") - $(grown "$1_control_frames")))
 	[ "$want" -ge $((2 * pings)) ] || fail "$want frames" || return
-	lines_are "$want" "$2 dir=$1 index=[0-9]+ pdf=(HEAD|BODY)_(MORE|LAST) size=[0-9]+ drop=0" ||
+	lines_are "$want" "$2 dir=$1 index=[0-9]+ pdf=(HEAD_(END|ONLY)|BODY_(EVEN|ODD)) size=[0-9]+ drop=0" ||
 		return
 	bytes=$(awk -v event="$2" '$1 == event && !/=CONTROL/ {
 		sub(/.* size=/, ""); n += $1 } END { print n }' /tmp/trace)
@@ -133,7 +133,7 @@ dropped()
 		traced u4n_rx_frame_drop ping_lost || return
 	emu fault off
 	[ "$(grown "$1")" = 1 ] || fail "$1 is not counted" || return
-	lines_are 1 'u4n_rx_frame_drop dir=rx index=[0-9]+ pdf=HEAD_LAST size=[0-9]+ drop=[1-9][0-9]*' ||
+	lines_are 1 'u4n_rx_frame_drop dir=rx index=[0-9]+ pdf=HEAD_ONLY size=[0-9]+ drop=[1-9][0-9]*' ||
 		return
 	REASON=$(sed -n 's/.* drop=//p' /tmp/trace)
 }

@@ -195,13 +195,13 @@ static unsigned int u4n_head_max_len(const struct u4n_head *head, u32 caps)
  * u4n_head_parse - check a HEAD frame and read its link header
  * @buf: the frame
  * @size: its size
- * @pdf: %U4N_PDF_HEAD_MORE or %U4N_PDF_HEAD_LAST
+ * @pdf: %U4N_PDF_HEAD_END or %U4N_PDF_HEAD_ONLY
  * @caps: capabilities that we have announced
  * @head: result. Its @gen, @sent and @limit are set in any case but
  *	%U4N_DROP_SHORT, since they count even if the packet is refused.
  *
  * On success the packet's first @head->inl bytes, a whole Ethernet header at
- * least, follow in the frame, and the rest fits into the announced BODY frames.
+ * least, follow in the frame, and the rest fits into so many BODY frames.
  *
  * Return: %U4N_DROP_NONE or the reason to drop the packet.
  */
@@ -249,7 +249,7 @@ enum u4n_drop u4n_head_parse(const void *buf, unsigned int size,
 	if (why)
 		return why;
 
-	if (pdf == U4N_PDF_HEAD_LAST) {
+	if (pdf == U4N_PDF_HEAD_ONLY) {
 		if (head->bodies)
 			return U4N_DROP_BODIES;
 		return rest ? U4N_DROP_LENGTH : U4N_DROP_NONE;

@@ -17,12 +17,12 @@
 /* XDomain property directory */
 #define U4N_SERVICE_KEY		"usb4rdma"
 #define U4N_PRTCID		1
-#define U4N_PRTCVERS		1
+#define U4N_PRTCVERS		2
 #define U4N_PRTCREVS		1
 
 /* Protocol versions that this driver speaks */
-#define U4N_VERSION_MIN		1
-#define U4N_VERSION_MAX		1
+#define U4N_VERSION_MIN		2
+#define U4N_VERSION_MAX		2
 
 /* Capabilities, in prtcstns and in HELLO */
 #define U4N_CAP_ROCE		BIT(0)	/* ROCE packets and GIDS messages */
@@ -32,7 +32,6 @@
 #define U4N_CAP_NO_ICRC		BIT(4)	/* ROCE packets without ICRC */
 #define U4N_CAP_MULTI_PSN	BIT(5)	/* and with several PSNs */
 #define U4N_CAP_BIG		BIT(6)	/* TCP packets above U4N_MAX_PACKET */
-#define U4N_CAP_STEPS		BIT(8)	/* BODY frames tell whose they are */
 #define U4N_CAP_META		(U4N_CAP_CSUM | U4N_CAP_GSO | \
 				 U4N_CAP_TUNNEL | U4N_CAP_BIG)
 
@@ -53,31 +52,29 @@
 
 /**
  * enum u4n_pdf - frame tags
- * @U4N_PDF_SOF: start of any frame, but see u4n_body_tags()
- * @U4N_PDF_HEAD_MORE: HEAD, BODY frames follow
- * @U4N_PDF_HEAD_LAST: HEAD that is a packet of its own
- * @U4N_PDF_BODY_MORE: BODY, another one follows
- * @U4N_PDF_BODY_LAST: BODY, end of the packet
+ * @U4N_PDF_SOF: start of any frame
+ * @U4N_PDF_HEAD_END: HEAD, end of a packet whose BODY frames are before it
+ * @U4N_PDF_HEAD_ONLY: HEAD that is a packet of its own
+ * @U4N_PDF_BODY_EVEN: BODY, the first of a packet, the third, and so on
+ * @U4N_PDF_BODY_ODD: BODY, the second, the fourth, and so on
  * @U4N_PDF_CONTROL: CONTROL message
- * @U4N_PDF_BODY_ODD: BODY_MORE, every other one of a packet
  */
 enum u4n_pdf {
 	U4N_PDF_SOF = 1,
-	U4N_PDF_HEAD_MORE,
-	U4N_PDF_HEAD_LAST,
-	U4N_PDF_BODY_MORE,
-	U4N_PDF_BODY_LAST,
+	U4N_PDF_HEAD_END,
+	U4N_PDF_HEAD_ONLY,
+	U4N_PDF_BODY_EVEN,
+	U4N_PDF_BODY_ODD,
 	U4N_PDF_CONTROL,
-	U4N_PDF_BODY_ODD = 15,
 };
 
-/* Start tags of BODY frames: 1, 7, 8, ... 14 */
-#define U4N_BODY_STEPS	9U
-#define U4N_SOF_MASK	(BIT(U4N_PDF_SOF) | \
-			 GENMASK(U4N_PDF_BODY_ODD - 1, U4N_PDF_CONTROL + 1))
-#define U4N_EOF_MASK	(BIT(U4N_PDF_HEAD_MORE) | BIT(U4N_PDF_HEAD_LAST) | \
-			 BIT(U4N_PDF_BODY_MORE) | BIT(U4N_PDF_BODY_LAST) | \
-			 BIT(U4N_PDF_CONTROL) | BIT(U4N_PDF_BODY_ODD))
+/* From one BODY frame to the next, exclusive or */
+#define U4N_BODY_TURN	(U4N_PDF_BODY_EVEN ^ U4N_PDF_BODY_ODD)
+
+#define U4N_SOF_MASK	BIT(U4N_PDF_SOF)
+#define U4N_EOF_MASK	(BIT(U4N_PDF_HEAD_END) | BIT(U4N_PDF_HEAD_ONLY) | \
+			 BIT(U4N_PDF_BODY_EVEN) | BIT(U4N_PDF_BODY_ODD) | \
+			 BIT(U4N_PDF_CONTROL))
 
 /**
  * enum u4n_head_type - what a packet is
@@ -137,7 +134,7 @@ enum u4n_ctl_type {
  * @type: &enum u4n_head_type or &enum u4n_ctl_type
  * @flags: by type
  * @gen: low half of the sender's cookie
- * @sent: frames sent in this session before this one
+ * @sent: frames sent in this session before this one, BODY frames of its own included
  * @limit: the receiver may send the frames numbered below this
  */
 struct u4n_wire_common {
@@ -154,7 +151,7 @@ struct u4n_wire_common {
  * @seq: number of the packet
  * @len: length of the packet, inline and BODY parts
  * @inl: bytes of the packet that follow this header
- * @bodies: number of BODY frames that follow this frame
+ * @bodies: number of BODY frames, which are before this frame
  * @gso_type: as in &struct virtio_net_hdr
  * @gso_hdr_len: length of all headers in front of what is segmented
  * @gso_size: as in &struct virtio_net_hdr
@@ -224,9 +221,10 @@ struct u4n_wire_ctl {
  * @U4N_DROP_LENGTH: lengths contradict each other or are out of range
  * @U4N_DROP_BODIES: impossible number of BODY frames
  * @U4N_DROP_GEN: belongs to another session
- * @U4N_DROP_ORPHAN: BODY frame without a HEAD
- * @U4N_DROP_BODY: BODY frame of a size or tag that its HEAD did not announce
- * @U4N_DROP_TRUNCATED: packet whose BODY frames did not all come
+ * @U4N_DROP_ORPHAN: BODY frames without a HEAD
+ * @U4N_DROP_BODY: BODY frame out of turn, or one too many
+ * @U4N_DROP_TRUNCATED: packet whose BODY frames are not those that it was sent with,
+ *	or may not be
  * @U4N_DROP_CTL: malformed CONTROL message
  * @U4N_DROP_NO_SKB: no memory for a packet
  * @U4N_DROP_NO_PAGE: no memory to replace a page
@@ -449,75 +447,27 @@ int u4n_hello_parse(const struct u4n_xd_msg *msg, struct u4n_peer *peer);
 bool u4n_headers_match(const u8 *data, const struct u4n_meta *m);
 
 /**
- * struct u4n_body_tags - tags of the BODY frames of a packet
- * @sof: start tag of all of them
- * @more: end tag of the next one, unless it is the last
- * @turn: what @more changes by (exclusive or) from one to the next
- */
-struct u4n_body_tags {
-	u8 sof;
-	u8 more;
-	u8 turn;
-};
-
-/**
- * u4n_body_tags - tags of the BODY frames of a packet
- * @seq: number of the packet
- * @caps: capabilities of both sides
+ * u4n_body_eof - end tag of a BODY frame
+ * @n: number of the packet's BODY frames before it
  *
- * BODY frames have no header. If the end of a packet is lost and the beginning of
- * a later one, what is left of both may add up: the start tag tells packets apart.
- * Within a packet a lost and a doubled frame may: the end tag alternates.
+ * A lost and a doubled frame of a packet would add up if all of them had the same.
  *
- * Return: tags as they are for the first of the frames. No start tag is an end tag.
+ * Return: the tag.
  */
-static inline struct u4n_body_tags u4n_body_tags(u32 seq, u32 caps)
+static inline enum u4n_pdf u4n_body_eof(unsigned int n)
 {
-	struct u4n_body_tags tags = { U4N_PDF_SOF, U4N_PDF_BODY_MORE };
-	unsigned int step = seq % U4N_BODY_STEPS;
-
-	if (!(caps & U4N_CAP_STEPS))
-		return tags;
-	if (step)
-		tags.sof = U4N_PDF_CONTROL + step;
-	tags.turn = U4N_PDF_BODY_MORE ^ U4N_PDF_BODY_ODD;
-	return tags;
+	return n & 1 ? U4N_PDF_BODY_ODD : U4N_PDF_BODY_EVEN;
 }
 
-/* Is this the end tag of a BODY frame? */
+/**
+ * u4n_is_body - is it a BODY frame?
+ * @eof: its end tag
+ *
+ * Return: true if it is.
+ */
 static inline bool u4n_is_body(unsigned int eof)
 {
-	return eof == U4N_PDF_BODY_MORE || eof == U4N_PDF_BODY_LAST ||
-	       eof == U4N_PDF_BODY_ODD;
-}
-
-/**
- * u4n_body_check - check a BODY frame against what its HEAD announced
- * @eof: its end tag
- * @more: what that is to be if another one follows
- * @size: size of the frame, not 0
- * @bodies: frames that are still to come, this one included, not 0
- * @left: bytes that are still to come
- *
- * Return: %U4N_DROP_NONE or %U4N_DROP_BODY.
- */
-static inline enum u4n_drop u4n_body_check(unsigned int eof, unsigned int more,
-					   unsigned int size,
-					   unsigned int bodies,
-					   unsigned int left)
-{
-	if (size > left)
-		return U4N_DROP_BODY;
-	left -= size;
-	bodies--;
-
-	if (!bodies)
-		return eof == U4N_PDF_BODY_LAST && !left ?
-			U4N_DROP_NONE : U4N_DROP_BODY;
-	if (eof != more || left < bodies ||
-	    left > bodies * U4N_FRAME_SIZE)
-		return U4N_DROP_BODY;
-	return U4N_DROP_NONE;
+	return eof == U4N_PDF_BODY_EVEN || eof == U4N_PDF_BODY_ODD;
 }
 
 #endif /* _U4N_PROTO_H */

@@ -32,7 +32,7 @@ struct u4n_ring {
 /* A run of frames, see u4n_ring_run_begin() */
 struct u4n_ring_run {
 	struct u4n_link *l;
-	struct u4n_body_tags tags;
+	unsigned int eof;
 };
 #else
 /**
@@ -68,7 +68,6 @@ struct u4n_ring_run {
 	u32 head;
 	u32 tail;
 	u32 info;
-	u32 turn;
 };
 #endif
 
@@ -105,18 +104,16 @@ void u4n_ring_kick_rx(struct u4n_link *l);
 /* ring_batch.c, else they are in ring_direct.h */
 void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame);
 void u4n_ring_post_piece(struct u4n_link *l, u32 index, dma_addr_t dma,
-			 unsigned int len, struct u4n_body_tags *tags, bool last);
+			 unsigned int len, unsigned int eof);
 void u4n_ring_post_rx(struct u4n_link *l, struct ring_frame *frame);
 bool u4n_ring_reap_tx(struct u4n_link *l, unsigned int n);
 struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l,
 				    struct u4n_ring_info *info);
-struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l,
-				       const struct u4n_body_tags *tags);
+struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l, unsigned int eof);
 bool u4n_ring_run_ready(const struct u4n_ring_run *run);
 struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run);
 void u4n_ring_run_post(struct u4n_ring_run *run, struct ring_frame *frame);
-void u4n_ring_run_end(struct u4n_link *l, const struct u4n_ring_run *run,
-		      struct u4n_body_tags *tags);
+void u4n_ring_run_end(struct u4n_link *l, const struct u4n_ring_run *run);
 bool u4n_ring_rx_ready(const struct u4n_link *l);
 #endif
 

@@ -79,16 +79,15 @@ void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame)
 }
 
 /**
- * u4n_ring_post_piece - the same for memory that takes several frames
+ * u4n_ring_post_piece - the same for memory that takes several BODY frames
  * @l: the link
  * @index: number of the first one
  * @dma: address
  * @len: bytes, at least one; all frames but the last one are full
- * @tags: their tags, to be updated for the next piece
- * @last: the packet ends with this one
+ * @eof: end tag of the first one
  */
 void u4n_ring_post_piece(struct u4n_link *l, u32 index, dma_addr_t dma,
-			 unsigned int len, struct u4n_body_tags *tags, bool last)
+			 unsigned int len, unsigned int eof)
 {
 	struct ring_frame *frame;
 	unsigned int n;
@@ -99,9 +98,9 @@ void u4n_ring_post_piece(struct u4n_link *l, u32 index, dma_addr_t dma,
 		frame->buffer_phy = dma;
 		frame->size = n & (U4N_FRAME_SIZE - 1);	/* 0 means 4096 */
 		frame->flags = 0;
-		frame->eof = last && n == len ? U4N_PDF_BODY_LAST : tags->more;
-		frame->sof = tags->sof;
-		tags->more ^= tags->turn;
+		frame->eof = eof;
+		frame->sof = U4N_PDF_SOF;
+		eof ^= U4N_BODY_TURN;
 		u4n_ring_post_tx(l, frame);
 		dma += n;
 	}
@@ -188,17 +187,16 @@ struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l,
 }
 
 /**
- * u4n_ring_run_begin - begin to take received frames that are nothing special, and
- *	to give buffers for them
+ * u4n_ring_run_begin - begin to take BODY frames that are nothing special, and to give
+ *	buffers for them
  * @l: the link
- * @tags: tags that they are to have
+ * @eof: end tag that the first one is to have
  *
  * Return: the run.
  */
-struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l,
-				       const struct u4n_body_tags *tags)
+struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l, unsigned int eof)
 {
-	return (struct u4n_ring_run){ .l = l, .tags = *tags };
+	return (struct u4n_ring_run){ .l = l, .eof = eof };
 }
 
 /**
@@ -211,8 +209,8 @@ bool u4n_ring_run_ready(const struct u4n_ring_run *run)
 {
 	struct ring_frame *frame = u4n_ring_next(&run->l->rx.ring);
 
-	return frame && !frame->size && frame->sof == run->tags.sof &&
-	       frame->eof == run->tags.more &&
+	return frame && !frame->size && frame->sof == U4N_PDF_SOF &&
+	       frame->eof == run->eof &&
 	       !(frame->flags & (RING_DESC_CRC_ERROR | RING_DESC_BUFFER_OVERRUN));
 }
 
@@ -228,7 +226,7 @@ struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run)
 	struct ring_frame *frame = list_entry(r->next, struct ring_frame, list);
 
 	r->next = frame->list.next;
-	run->tags.more ^= run->tags.turn;
+	run->eof ^= U4N_BODY_TURN;
 	return frame;
 }
 
@@ -246,12 +244,9 @@ void u4n_ring_run_post(struct u4n_ring_run *run, struct ring_frame *frame)
  * u4n_ring_run_end - end a run
  * @l: the link
  * @run: the run
- * @tags: those of the next frame
  */
-void u4n_ring_run_end(struct u4n_link *l, const struct u4n_ring_run *run,
-		      struct u4n_body_tags *tags)
+void u4n_ring_run_end(struct u4n_link *l, const struct u4n_ring_run *run)
 {
-	*tags = run->tags;
 }
 
 /**

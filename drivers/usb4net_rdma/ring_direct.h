@@ -34,6 +34,9 @@ struct u4n_desc {
 #define U4N_DESC_BUF	FIELD_PREP(U4N_DESC_FLAGS, \
 				   RING_DESC_POSTED | RING_DESC_INTERRUPT)
 
+/* From one BODY frame to the next, exclusive or */
+#define U4N_DESC_TURN	FIELD_PREP(U4N_DESC_EOF, U4N_BODY_TURN)
+
 static_assert(sizeof(struct u4n_desc) == 16);
 
 static inline void u4n_ring_fill(struct u4n_desc *desc, dma_addr_t dma, u32 info)
@@ -95,21 +98,19 @@ static inline void u4n_ring_post_tx(struct u4n_link *l, struct ring_frame *frame
 }
 
 /**
- * u4n_ring_post_piece - the same for memory that takes several frames
+ * u4n_ring_post_piece - the same for memory that takes several BODY frames
  * @l: the link
  * @index: number of the first one. The driver counts them as the ring does.
  * @dma: address
  * @len: bytes, at least one; all frames but the last one are full
- * @tags: their tags, to be updated for the next piece
- * @last: the packet ends with this one
+ * @eof: end tag of the first one
  */
 static inline void u4n_ring_post_piece(struct u4n_link *l, u32 index,
 				       dma_addr_t dma, unsigned int len,
-				       struct u4n_body_tags *tags, bool last)
+				       unsigned int eof)
 {
-	const u32 turn = FIELD_PREP(U4N_DESC_EOF, tags->turn);
-	u32 info = FIELD_PREP(U4N_DESC_SOF, tags->sof) |
-		   FIELD_PREP(U4N_DESC_EOF, tags->more) |
+	u32 info = FIELD_PREP(U4N_DESC_SOF, U4N_PDF_SOF) |
+		   FIELD_PREP(U4N_DESC_EOF, eof) |
 		   FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_POSTED);
 	struct u4n_ring *r = &l->tx.ring;
 	struct u4n_desc *desc = r->desc;
@@ -117,13 +118,9 @@ static inline void u4n_ring_post_piece(struct u4n_link *l, u32 index,
 
 	for (; len > U4N_FRAME_SIZE; len -= U4N_FRAME_SIZE) {
 		u4n_ring_fill(&desc[index++ & mask], dma, info);
-		info ^= turn;
+		info ^= U4N_DESC_TURN;
 		dma += U4N_FRAME_SIZE;
 	}
-	tags->more = FIELD_GET(U4N_DESC_EOF, info ^ turn);
-	if (last)
-		info = (info & ~U4N_DESC_EOF) |
-		       FIELD_PREP(U4N_DESC_EOF, U4N_PDF_BODY_LAST);
 	u4n_ring_fill(&desc[index++ & mask], dma, info |
 		      FIELD_PREP(U4N_DESC_LEN, len & (U4N_FRAME_SIZE - 1)));
 	WRITE_ONCE(r->head, index);
@@ -188,15 +185,15 @@ static inline struct ring_frame *u4n_ring_poll_rx(struct u4n_link *l,
 }
 
 /**
- * u4n_ring_run_begin - begin to take received frames that are nothing special, and
- *	to give buffers for them
+ * u4n_ring_run_begin - begin to take BODY frames that are nothing special, and to give
+ *	buffers for them
  * @l: the link. Nothing else is done with the receive ring before u4n_ring_run_end().
- * @tags: tags that they are to have
+ * @eof: end tag that the first one is to have
  *
  * Return: the run.
  */
-static inline struct u4n_ring_run
-u4n_ring_run_begin(struct u4n_link *l, const struct u4n_body_tags *tags)
+static inline struct u4n_ring_run u4n_ring_run_begin(struct u4n_link *l,
+						     unsigned int eof)
 {
 	const struct u4n_ring *r = &l->rx.ring;
 
@@ -206,10 +203,9 @@ u4n_ring_run_begin(struct u4n_link *l, const struct u4n_body_tags *tags)
 		.mask = r->mask,
 		.head = r->head,
 		.tail = r->tail,
-		.info = FIELD_PREP(U4N_DESC_EOF, tags->more) |
-			FIELD_PREP(U4N_DESC_SOF, tags->sof) |
+		.info = FIELD_PREP(U4N_DESC_EOF, eof) |
+			FIELD_PREP(U4N_DESC_SOF, U4N_PDF_SOF) |
 			FIELD_PREP(U4N_DESC_FLAGS, RING_DESC_COMPLETED),
-		.turn = FIELD_PREP(U4N_DESC_EOF, tags->turn),
 	};
 }
 
@@ -241,7 +237,7 @@ static inline bool u4n_ring_run_ready(const struct u4n_ring_run *run)
  */
 static inline struct ring_frame *u4n_ring_run_next(struct u4n_ring_run *run)
 {
-	run->info ^= run->turn;
+	run->info ^= U4N_DESC_TURN;
 	return run->frames[run->tail++ & run->mask];
 }
 
@@ -263,15 +259,12 @@ static inline void u4n_ring_run_post(struct u4n_ring_run *run,
  * u4n_ring_run_end - end a run
  * @l: the link
  * @run: the run
- * @tags: those of the next frame
  */
 static inline void u4n_ring_run_end(struct u4n_link *l,
-				    const struct u4n_ring_run *run,
-				    struct u4n_body_tags *tags)
+				    const struct u4n_ring_run *run)
 {
 	struct u4n_ring *r = &l->rx.ring;
 
-	tags->more = FIELD_GET(U4N_DESC_EOF, run->info);
 	WRITE_ONCE(r->tail, run->tail);
 	WRITE_ONCE(r->head, run->head);
 }

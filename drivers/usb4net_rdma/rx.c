@@ -2,6 +2,9 @@
 /*
  * Receive side: frames become packets.
  *
+ * BODY frames are collected until the HEAD frame behind them says what they are, and
+ * proves by its number that they are all.
+ *
  * Buffers are pieces of a pool's pages. What a HEAD or CONTROL frame holds is
  * copied, as a rule, and its buffer goes back to the ring. The buffer of a BODY
  * frame becomes part of the packet, but only after another one has been found to
@@ -30,24 +33,12 @@ static_assert(U4N_FRAME_SIZE <= PAGE_SIZE);
 
 #define U4N_RX_GFP	(GFP_ATOMIC | __GFP_NOWARN)
 #define U4N_RX_ORDER	get_order(8 * U4N_FRAME_SIZE)
-#define U4N_RX_LATE	msecs_to_jiffies(20)	/* BODY frames come sooner */
 
 static void u4n_rx_drop(struct u4n_link *l, enum u4n_drop why)
 {
 	u64_stats_update_begin(&l->rx.syncp);
 	u64_stats_inc(&l->rx.drops[why]);
 	u64_stats_update_end(&l->rx.syncp);
-}
-
-/* Give up the packet whose BODY frames are being collected, or that is held */
-static void u4n_rx_abort(struct u4n_link *l, enum u4n_drop why)
-{
-	if (!l->rx.skb)
-		return;
-	l->rx.bodies = 0;
-	kfree_skb(l->rx.skb);
-	l->rx.skb = NULL;
-	u4n_rx_drop(l, why);
 }
 
 /**
@@ -148,80 +139,78 @@ static void *u4n_rx_data(const struct u4n_rx_frame *rf)
 	return page_address(rf->buf.page) + rf->buf.offset;
 }
 
-/* Make part of the frame's buffer part of the packet, and find it another one */
-static bool u4n_rx_attach(struct u4n_link *l, struct sk_buff *skb,
-			  struct u4n_rx_frame *rf, unsigned int skip,
-			  unsigned int size)
+/* Add buffers, from @buf on, which hold @size bytes of a packet, to what is collected */
+static void u4n_rx_collect(struct u4n_link *l, const struct u4n_rx_buf *buf,
+			   unsigned int size, unsigned int buffers)
 {
-	unsigned int offset = rf->buf.offset + skip;
-	int frags = skb_shinfo(skb)->nr_frags;
-	struct page *page = rf->buf.page;
-
-	if (!u4n_rx_replace(l, rf, U4N_RX_GFP))
-		return false;
-	if (skb_can_coalesce(skb, frags, page, offset)) {
-		skb_coalesce_rx_frag(skb, frags - 1, size, U4N_FRAME_SIZE);
-		/* one reference is enough for both */
-		page_pool_unref_page(page, 1);
-	} else {
-		skb_add_rx_frag(skb, frags, page, offset, size, U4N_FRAME_SIZE);
-		skb_mark_for_recycle(skb);
-	}
-	return true;
-}
-
-/* Make neighbours part of the packet: buffers from @buf on, @size bytes together */
-static void u4n_rx_add(struct u4n_link *l, const struct u4n_rx_buf *buf,
-		       unsigned int size)
-{
-	unsigned int n = size / U4N_FRAME_SIZE;
-	struct sk_buff *skb = l->rx.skb;
-	int frags = skb_shinfo(skb)->nr_frags;
+	struct u4n_rx_piece *piece = &l->rx.pieces[l->rx.num_pieces];
+	unsigned int refs = buffers;
 
 	u4n_rx_sync(l, buf, size);
-	if (skb_can_coalesce(skb, frags, buf->page, buf->offset)) {
-		skb_coalesce_rx_frag(skb, frags - 1, size, size);
+	l->rx.bodies += buffers;
+	l->rx.len += size;
+	if (l->rx.num_pieces && piece[-1].buf.page == buf->page &&
+	    piece[-1].buf.offset + piece[-1].size == buf->offset) {
+		piece[-1].size += size;
+		piece[-1].buffers += buffers;
 	} else {
-		skb_add_rx_frag(skb, frags, buf->page, buf->offset, size, size);
-		skb_mark_for_recycle(skb);
-		n--;
+		piece->buf = *buf;
+		piece->size = size;
+		piece->buffers = buffers;
+		l->rx.num_pieces++;
+		refs--;
 	}
-	/* one reference is enough for a fragment */
-	if (n)
-		page_pool_unref_page(buf->page, n);
+	/* one reference is enough for a piece */
+	if (refs)
+		page_pool_unref_page(buf->page, refs);
 }
 
-/*
- * Has it been long since the HEAD? So much may have been lost meanwhile that the tag
- * is the same again. Or somebody was not scheduled.
- */
-static bool u4n_rx_is_late(const struct u4n_link *l)
+/* What is collected becomes part of the packet, behind what it has. */
+static void u4n_rx_attach(struct u4n_link *l, struct sk_buff *skb)
 {
-	return time_after(jiffies, l->rx.last + U4N_RX_LATE);
+	const struct u4n_rx_piece *piece = l->rx.pieces;
+	const struct u4n_rx_piece *end = piece + l->rx.num_pieces;
+
+	for (; piece != end; piece++)
+		skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, piece->buf.page,
+				piece->buf.offset, piece->size,
+				piece->buffers * U4N_FRAME_SIZE);
+	skb_mark_for_recycle(skb);
+	l->rx.num_pieces = 0;
+	l->rx.bodies = 0;
+	l->rx.len = 0;
+}
+
+/* Or is of no use. @napi: said by NAPI */
+static void u4n_rx_forget(struct u4n_link *l, bool napi)
+{
+	unsigned int i;
+
+	for (i = 0; i < l->rx.num_pieces; i++)
+		u4n_rx_put(l, &l->rx.pieces[i].buf, napi);
+	l->rx.num_pieces = 0;
+	l->rx.bodies = 0;
+	l->rx.len = 0;
 }
 
 /*
- * The usual case of u4n_rx_body(): full frames, but not the last one, in buffers
- * that are neighbours. Takes as many as there are.
+ * The usual case of u4n_rx_body(): full frames in buffers that are neighbours. Takes
+ * as many as there are.
  */
 static unsigned int u4n_rx_bodies(struct u4n_link *l)
 {
+	unsigned int max = U4N_MAX_BODIES - l->rx.bodies;
 	struct u4n_rx_buf fresh = l->rx.fresh;
 	unsigned int fresh_end = l->rx.fresh_end;
 	dma_addr_t fresh_dma = l->rx.fresh_dma;
 	struct u4n_rx_buf piece = { };
-	unsigned int end = 0;
-	unsigned int frames, max;
+	unsigned int size = 0;
 	struct u4n_rx_frame *rf;
 	struct ring_frame *frame;
 	struct u4n_ring_run run;
+	unsigned int frames;
 
-	if (u4n_rx_is_late(l))
-		return 0;
-	/* those that are left must have a byte at least, see u4n_body_check() */
-	max = min(l->rx.bodies - 1,
-		  (l->rx.left - l->rx.bodies) / (U4N_FRAME_SIZE - 1));
-	run = u4n_ring_run_begin(l, &l->rx.tags);
+	run = u4n_ring_run_begin(l, u4n_body_eof(l->rx.bodies));
 	for (frames = 0; frames < max && u4n_ring_run_ready(&run); frames++) {
 		if (fresh.offset >= fresh_end) {
 			if (!u4n_rx_refill(l, U4N_RX_GFP))
@@ -232,26 +221,26 @@ static unsigned int u4n_rx_bodies(struct u4n_link *l)
 		}
 		frame = u4n_ring_run_next(&run);
 		rf = container_of(frame, struct u4n_rx_frame, frame);
-		if (rf->buf.page != piece.page || rf->buf.offset != end) {
-			if (piece.page)
-				u4n_rx_add(l, &piece, end - piece.offset);
+		if (rf->buf.page != piece.page ||
+		    rf->buf.offset != piece.offset + size) {
+			if (size)
+				u4n_rx_collect(l, &piece, size,
+					       size / U4N_FRAME_SIZE);
 			piece = rf->buf;
-			end = piece.offset;
+			size = 0;
 		}
-		end += U4N_FRAME_SIZE;
+		size += U4N_FRAME_SIZE;
 		rf->buf = fresh;
 		frame->buffer_phy = fresh_dma + fresh.offset;
 		fresh.offset += U4N_FRAME_SIZE;
 		u4n_ring_run_post(&run, frame);
 	}
-	u4n_ring_run_end(l, &run, &l->rx.tags);
+	u4n_ring_run_end(l, &run);
 	l->rx.fresh = fresh;
 	if (!frames)
 		return 0;
 
-	u4n_rx_add(l, &piece, end - piece.offset);
-	l->rx.bodies -= frames;
-	l->rx.left -= frames * U4N_FRAME_SIZE;
+	u4n_rx_collect(l, &piece, size, size / U4N_FRAME_SIZE);
 	l->rx.credit.seen += frames;
 	l->rx.posted += frames;
 	if (l->rx.posted >= l->rx.batch)
@@ -259,48 +248,30 @@ static unsigned int u4n_rx_bodies(struct u4n_link *l)
 	return frames;
 }
 
-static enum u4n_drop u4n_rx_deliver(struct u4n_link *l, struct sk_buff *skb)
+static enum u4n_drop u4n_rx_deliver(struct u4n_link *l, struct sk_buff *skb,
+				    const struct u4n_head *head)
 {
 	enum u4n_drop why;
 
-	why = u4n_meta_to_skb(skb, &l->rx.meta,
+	why = u4n_meta_to_skb(skb, &head->meta,
 			      l->ndev->features & NETIF_F_RXCSUM);
 	if (why) {
 		kfree_skb(skb);
 		return why;
 	}
-	trace_u4n_rx_skb(l->ndev, skb, l->rx.type);
+	trace_u4n_rx_skb(l->ndev, skb, head->type);
 	u64_stats_update_begin(&l->rx.syncp);
 	u64_stats_inc(&l->rx.packets);
 	u64_stats_add(&l->rx.bytes, skb->len);
 	u64_stats_update_end(&l->rx.syncp);
 
-	if (l->rx.type == U4N_HEAD_ROCE) {
-		u4n_roce_rcv(l, skb, &l->rx.meta);
+	if (head->type == U4N_HEAD_ROCE) {
+		u4n_roce_rcv(l, skb, &head->meta);
 		return U4N_DROP_NONE;
 	}
 	skb->protocol = eth_type_trans(skb, l->ndev);
 	napi_gro_receive(&l->napi, skb);
 	return U4N_DROP_NONE;
-}
-
-/*
- * A packet is held because its BODY frames came late. Now the number of the next
- * frame tells whether any were lost since its HEAD.
- */
-static void u4n_rx_release(struct u4n_link *l, bool lost)
-{
-	struct sk_buff *skb = l->rx.skb;
-	enum u4n_drop why;
-
-	if (lost) {
-		u4n_rx_abort(l, U4N_DROP_TRUNCATED);
-		return;
-	}
-	l->rx.skb = NULL;
-	why = u4n_rx_deliver(l, skb);
-	if (why)
-		u4n_rx_drop(l, why);
 }
 
 /**
@@ -325,9 +296,9 @@ bool u4n_rx_credit(struct u4n_link *l, u16 gen, u32 sent, u32 limit)
 		u4n_rx_broken(l);
 		return false;
 	}
-	if (unlikely(l->rx.skb))
-		u4n_rx_release(l, lost);
 	if (lost) {
+		/* who knows of which packet */
+		l->rx.bad = true;
 		u4n_rx_count(l, U4N_RX_LOST_FRAMES, lost);
 		/* publish with this frame: there may be few more of them */
 		l->rx.posted = l->rx.batch;
@@ -340,7 +311,7 @@ bool u4n_rx_credit(struct u4n_link *l, u16 gen, u32 sent, u32 limit)
 static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 				 struct u4n_rx_frame *rf, unsigned int size)
 {
-	const struct u4n_rx_buf old = rf->buf;
+	struct u4n_rx_buf old = rf->buf;
 	const void *buf = u4n_rx_data(rf);
 	struct u4n_head head;
 	struct sk_buff *skb;
@@ -359,6 +330,11 @@ static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 		u4n_rx_count(l, U4N_RX_LOST_PACKETS, head.seq - l->rx.seq);
 	l->rx.seq = head.seq + 1;
 
+	if (pdf == U4N_PDF_HEAD_END &&
+	    (l->rx.bad || head.bodies != l->rx.bodies ||
+	     head.len - head.inl != l->rx.len))
+		return U4N_DROP_TRUNCATED;
+
 	copy = head.inl;
 	/* one fragment is needed for the rest, and BODY frames need theirs */
 	if (copy > READ_ONCE(l->rx.copybreak) && head.bodies < MAX_SKB_FRAGS)
@@ -367,56 +343,53 @@ static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 	if (!skb)
 		return U4N_DROP_NO_SKB;
 	skb_put_data(skb, buf + U4N_HEAD_SIZE, copy);
-	if (copy < head.inl && !u4n_rx_attach(l, skb, rf, U4N_HEAD_SIZE + copy,
-					      head.inl - copy)) {
-		kfree_skb(skb);
-		return U4N_DROP_NO_PAGE;
+	if (copy < head.inl) {
+		if (!u4n_rx_replace(l, rf, U4N_RX_GFP)) {
+			kfree_skb(skb);
+			return U4N_DROP_NO_PAGE;
+		}
+		skb_add_rx_frag(skb, 0, old.page,
+				old.offset + U4N_HEAD_SIZE + copy,
+				head.inl - copy, U4N_FRAME_SIZE);
+		skb_mark_for_recycle(skb);
 	}
 
-	l->rx.type = head.type;
-	l->rx.meta = head.meta;
-	if (pdf == U4N_PDF_HEAD_LAST) {
+	if (pdf == U4N_PDF_HEAD_ONLY) {
 		u4n_rx_count(l, U4N_RX_COPIED, copy == head.inl);
-		return u4n_rx_deliver(l, skb);
+		return u4n_rx_deliver(l, skb, &head);
 	}
 
 	/* leave no buffer behind in the midst of those for BODY frames */
 	if (copy == head.inl && u4n_rx_replace(l, rf, U4N_RX_GFP))
 		u4n_rx_put(l, &old, true);
-
-	l->rx.skb = skb;
-	l->rx.late = false;
-	l->rx.bodies = head.bodies;
-	l->rx.left = head.len - head.inl;
-	l->rx.tags = u4n_body_tags(head.seq, l->hs.peer.caps);
-	return U4N_DROP_NONE;
+	u4n_rx_attach(l, skb);
+	return u4n_rx_deliver(l, skb, &head);
 }
 
-/* On success the frame has got a new buffer */
+/* If it is taken the frame has got a new buffer. */
 static enum u4n_drop u4n_rx_body(struct u4n_link *l, struct u4n_rx_frame *rf,
 				 const struct u4n_ring_info *info)
 {
-	unsigned int size = info->size;
-	struct sk_buff *skb = l->rx.skb;
+	const struct u4n_rx_buf old = rf->buf;
 
-	if (!l->rx.bodies)
-		return U4N_DROP_ORPHAN;
-	if (info->sof != l->rx.tags.sof ||
-	    u4n_body_check(info->eof, l->rx.tags.more, size, l->rx.bodies,
-			   l->rx.left))
-		return U4N_DROP_BODY;
-	u4n_rx_sync(l, &rf->buf, size);
-	if (!u4n_rx_attach(l, skb, rf, 0, size))
-		return U4N_DROP_NO_PAGE;
-
-	l->rx.left -= size;
-	l->rx.tags.more ^= l->rx.tags.turn;
-	l->rx.late |= u4n_rx_is_late(l);
-	if (--l->rx.bodies || l->rx.late)
+	if (l->rx.bad)
 		return U4N_DROP_NONE;
+	if (l->rx.bodies == U4N_MAX_BODIES ||
+	    info->eof != u4n_body_eof(l->rx.bodies))
+		return U4N_DROP_BODY;
+	if (!u4n_rx_replace(l, rf, U4N_RX_GFP))
+		return U4N_DROP_NO_PAGE;
+	u4n_rx_collect(l, &old, info->size, 1);
+	return U4N_DROP_NONE;
+}
 
-	l->rx.skb = NULL;
-	return u4n_rx_deliver(l, skb);
+/* A frame with which no packet ends that has BODY frames */
+static void u4n_rx_orphans(struct u4n_link *l)
+{
+	if (!l->rx.bodies)
+		return;
+	u4n_rx_forget(l, true);
+	u4n_rx_drop(l, U4N_DROP_ORPHAN);
 }
 
 static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
@@ -429,27 +402,26 @@ static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
 		return U4N_DROP_CRC;
 	if (info->flags & RING_DESC_BUFFER_OVERRUN)
 		return U4N_DROP_OVERRUN;
-	if (info->sof != U4N_PDF_SOF && !u4n_is_body(pdf))
+	if (info->sof != U4N_PDF_SOF)
 		return U4N_DROP_PDF;
 	if (l->rx.stopped)
 		return U4N_DROP_STOPPED;
 
 	switch (pdf) {
-	case U4N_PDF_HEAD_MORE:
-	case U4N_PDF_HEAD_LAST:
-		if (l->rx.bodies)
-			u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+	case U4N_PDF_HEAD_END:
+		u4n_rx_sync(l, &rf->buf, size);
+		return u4n_rx_head(l, pdf, rf, size);
+	case U4N_PDF_HEAD_ONLY:
+		u4n_rx_orphans(l);
 		u4n_rx_sync(l, &rf->buf, size);
 		return u4n_rx_head(l, pdf, rf, size);
 	case U4N_PDF_CONTROL:
-		if (l->rx.bodies)
-			u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+		u4n_rx_orphans(l);
 		u4n_rx_sync(l, &rf->buf, size);
 		u4n_rx_count(l, U4N_RX_CONTROL, 1);
 		return u4n_control_rcv(l, u4n_rx_data(rf), size);
-	case U4N_PDF_BODY_MORE:
+	case U4N_PDF_BODY_EVEN:
 	case U4N_PDF_BODY_ODD:
-	case U4N_PDF_BODY_LAST:
 		return u4n_rx_body(l, rf, info);
 	default:
 		return U4N_DROP_PDF;
@@ -461,13 +433,14 @@ static enum u4n_drop u4n_rx_frame(struct u4n_link *l, struct u4n_rx_frame *rf,
  * @l: the link
  * @budget: how much to do
  *
- * Everything counts but BODY frames that are where they belong, since they are
- * limited to %U4N_MAX_BODIES for each HEAD frame.
+ * Everything counts but BODY frames that are collected, of which there are no more
+ * than %U4N_MAX_BODIES at a time.
  *
  * Return: how much was done.
  */
 int u4n_rx_poll(struct u4n_link *l, int budget)
 {
+	bool bodies = l->rx.bodies && !l->rx.bad;
 	struct u4n_ring_info info;
 	struct ring_frame *frame;
 	struct u4n_rx_frame *rf;
@@ -478,7 +451,7 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 	u32 seen;
 
 	while (done < budget) {
-		if (l->rx.bodies > 1 && !trace_u4n_rx_frame_enabled())
+		if (bodies && !trace_u4n_rx_frame_enabled())
 			frames += u4n_rx_bodies(l);
 		frame = u4n_ring_poll_rx(l, &info);
 		if (!frame)
@@ -491,18 +464,25 @@ int u4n_rx_poll(struct u4n_link *l, int budget)
 				   info.size, info.eof, U4N_DROP_NONE);
 
 		why = u4n_rx_frame(l, rf, &info);
+		if (!u4n_is_body(info.eof))
+			l->rx.bad = false;
+		else if (why)
+			l->rx.bad = true;
+		/* a packet that has BODY frames is followed by others, mostly */
+		bodies = !l->rx.bad && (info.eof == U4N_PDF_HEAD_END ||
+					u4n_is_body(info.eof));
 		if (why) {
 			trace_u4n_rx_frame_drop(l->ndev, false,
 						rf - l->rx.frames, info.size,
 						info.eof, why);
 			u4n_rx_drop(l, why);
 			/* nothing of what belongs to it is of use */
-			u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+			u4n_rx_forget(l, true);
 		}
 		if (frame->buffer_phy == dma)
 			dma_sync_single_for_device(u4n_ring_dma_dev(l), dma,
 						   info.size, DMA_FROM_DEVICE);
-		if (why || !u4n_is_body(info.eof))
+		if (l->rx.bad || !u4n_is_body(info.eof))
 			done++;
 		/* a frame of another session was not sent in this one */
 		if (why == U4N_DROP_GEN)
@@ -537,7 +517,10 @@ int u4n_rx_start(struct u4n_link *l, u32 window, u16 gen, u32 cookie)
 	l->rx.cookie = cookie;
 	l->rx.tx_limit = l->hs.peer.window;
 	l->rx.seq = 0;
+	l->rx.num_pieces = 0;
 	l->rx.bodies = 0;
+	l->rx.len = 0;
+	l->rx.bad = false;
 	l->rx.posted = 0;
 	l->rx.batch = u4n_credit_rx_batch(&l->rx.credit);
 	l->rx.last = jiffies;
@@ -565,7 +548,7 @@ void u4n_rx_flush(struct u4n_link *l)
 	struct u4n_rx_buf *buf = &l->rx.fresh;
 	unsigned int i;
 
-	u4n_rx_abort(l, U4N_DROP_TRUNCATED);
+	u4n_rx_forget(l, false);
 	for (; buf->offset < l->rx.fresh_end; buf->offset += U4N_FRAME_SIZE)
 		u4n_rx_put(l, buf, false);
 	for (i = 0; i < l->rx.size; i++) {

@@ -73,26 +73,30 @@ static unsigned int u4n_tx_frames(const struct u4n_link *l)
 /* The frames of a packet, one by one: as they are posted, or when they are @done */
 static void u4n_tx_trace(struct u4n_link *l, u32 index, bool done)
 {
-	const struct u4n_tx_frame *tf = u4n_tx_frame(l, index);
-	unsigned int left = tf->frames, size = tf->frame.size, rest = 0;
-	enum u4n_pdf pdf = tf->frame.eof;
+	u32 end = index + u4n_tx_frame(l, index)->frames;
+	const struct ring_frame *head = &u4n_tx_frame(l, end - 1)->frame;
+	unsigned int size, n = 0, rest = 0;
+	enum u4n_pdf pdf;
 	u32 i;
 
-	while (true) {
-		i = index++ & (l->tx.size - 1);
+	for (; index != end; index++, n++) {
+		if (index == end - 1) {
+			size = head->size;
+			pdf = head->eof;
+		} else {
+			if (!rest)
+				rest = u4n_tx_frame(l, index)->map_len;
+			size = min(rest, U4N_FRAME_SIZE);
+			rest -= size;
+			pdf = u4n_body_eof(n);
+		}
+		i = index & (l->tx.size - 1);
 		if (done)
 			trace_u4n_tx_frame_done(l->ndev, true, i, size, pdf,
 						U4N_DROP_NONE);
 		else
 			trace_u4n_tx_frame(l->ndev, true, i, size, pdf,
 					   U4N_DROP_NONE);
-		if (!--left)
-			break;
-		if (!rest)
-			rest = u4n_tx_frame(l, index)->map_len;
-		size = min(rest, U4N_FRAME_SIZE);
-		rest -= size;
-		pdf = left > 1 ? U4N_PDF_BODY_MORE : U4N_PDF_BODY_LAST;
 	}
 }
 
@@ -111,7 +115,7 @@ static unsigned int u4n_tx_complete(struct u4n_link *l, unsigned int frames,
 		u4n_tx_trace(l, l->tx.tail, true);
 	if (frames > 1 && (u4n_tx_frame(l, l->tx.tail)->packed ||
 			   dma_need_unmap(u4n_ring_dma_dev(l))))
-		u4n_tx_unmap(l, l->tx.tail + 1, end);
+		u4n_tx_unmap(l, l->tx.tail, end - 1);
 	l->tx.tail = end;
 
 	bytes = tf->bytes;
@@ -215,37 +219,37 @@ static void u4n_tx_kick_soon(struct u4n_link *l)
 }
 
 /*
- * Post a HEAD or CONTROL frame, with what is in the slot, and @bodies BODY frames of
- * the packet @seq, which go out piece by piece
+ * Post a HEAD or CONTROL frame, with what is in its slot, and before it @bodies BODY
+ * frames, which go out piece by piece
  */
 static void u4n_tx_post_all(struct u4n_link *l, enum u4n_pdf pdf,
-			    unsigned int size, unsigned int bodies, u32 seq)
+			    unsigned int size, unsigned int bodies)
 {
-	struct u4n_body_tags tags = u4n_body_tags(seq, l->tx.caps);
-	u32 index = l->tx.head;
-	struct u4n_tx_frame *tf = u4n_tx_frame(l, index);
-	unsigned int n;
+	u32 first = l->tx.head, index, n;
+	u32 end = first + bodies;
+	struct u4n_tx_frame *tf = u4n_tx_frame(l, end);
+	const struct u4n_tx_frame *piece;
 
 	tf->frame.buffer_phy = tf->slot_dma;
 	tf->frame.size = size;
 	tf->frame.flags = 0;
 	tf->frame.eof = pdf;
 	tf->frame.sof = U4N_PDF_SOF;
-	tf->frames = 1 + bodies;
+	u4n_tx_frame(l, first)->frames = 1 + bodies;
 	if (trace_u4n_tx_frame_enabled())
-		u4n_tx_trace(l, index, false);
-	l->tx.head = index + 1 + bodies;
+		u4n_tx_trace(l, first, false);
+	l->tx.head = end + 1;
 	l->tx.credit.sent += 1 + bodies;
 	l->tx.kick_due = true;
 	dma_sync_single_for_device(u4n_ring_dma_dev(l), tf->slot_dma, size,
 				   DMA_TO_DEVICE);
-	u4n_ring_post_tx(l, &tf->frame);
-	for (index++; index != l->tx.head; index += n) {
-		tf = u4n_tx_frame(l, index);
-		n = u4n_tx_piece_frames(tf);
-		u4n_ring_post_piece(l, index, tf->map_dma, tf->map_len, &tags,
-				    index + n == l->tx.head);
+	for (index = first; index != end; index += n) {
+		piece = u4n_tx_frame(l, index);
+		n = u4n_tx_piece_frames(piece);
+		u4n_ring_post_piece(l, index, piece->map_dma, piece->map_len,
+				    u4n_body_eof(index - first));
 	}
+	u4n_ring_post_tx(l, &tf->frame);
 }
 
 /* The skb is done with when this frame has been sent */
@@ -266,16 +270,15 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 			 struct u4n_tx_plan *plan,
 			 struct sk_buff_head *done)
 {
-	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head);
+	struct u4n_tx_frame *tf = u4n_tx_frame(l, l->tx.head + plan->bodies);
 	unsigned int len = plan->cut ? plan->inl + plan->end - plan->pos :
 				       skb->len;
-	struct u4n_tx_frame *last;
 	struct u4n_head head = {
 		.type = type,
 		.bodies = plan->bodies,
 		.gen = l->tx.gen,
 		.inl = plan->inl,
-		.sent = l->tx.credit.sent,
+		.sent = l->tx.credit.sent + plan->bodies,
 		.limit = u4n_credit_rx_limit(&l->rx.credit),
 		.seq = l->tx.seq,
 		.len = len,
@@ -301,17 +304,16 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	if (plan->cut)
 		u4n_big_header(skb, plan, tf->slot + U4N_HEAD_SIZE);
 
-	tf->packed = plan->packed;
+	u4n_tx_frame(l, l->tx.head)->packed = plan->packed;
 	/* before the last frame is posted */
-	last = u4n_tx_frame(l, l->tx.head + plan->bodies);
 	if (plan->bodies || type == U4N_HEAD_ROCE) {
 		if (!more)
-			u4n_tx_own(l, last, skb);
+			u4n_tx_own(l, tf, skb);
 	} else {
 		__skb_queue_tail(done, skb);
 	}
 	if (type == U4N_HEAD_ETH && !u4n_tx_is_small(skb)) {
-		last->bytes = len;
+		tf->bytes = len;
 		netdev_sent_queue(l->ndev, len);
 	}
 	if (!more)
@@ -338,8 +340,8 @@ static int u4n_tx_packet(struct u4n_link *l, struct sk_buff *skb, u8 type,
 	}
 	u64_stats_update_end(&l->tx.syncp);
 
-	u4n_tx_post_all(l, plan->bodies ? U4N_PDF_HEAD_MORE : U4N_PDF_HEAD_LAST,
-			U4N_HEAD_SIZE + plan->inl, plan->bodies, head.seq);
+	u4n_tx_post_all(l, plan->bodies ? U4N_PDF_HEAD_END : U4N_PDF_HEAD_ONLY,
+			U4N_HEAD_SIZE + plan->inl, plan->bodies);
 
 	/* TCP may hold the next packet back until this one is done with */
 	if (!plan->bodies)
@@ -662,7 +664,7 @@ bool u4n_tx_control(struct u4n_link *l, struct u4n_ctl *ctl, bool force)
 	ctl->limit = u4n_credit_rx_limit(&l->rx.credit);
 	size = u4n_ctl_build(u4n_tx_frame(l, l->tx.head)->slot, ctl);
 	WRITE_ONCE(l->tx.told, ctl->limit);
-	u4n_tx_post_all(l, U4N_PDF_CONTROL, size, 0, 0);
+	u4n_tx_post_all(l, U4N_PDF_CONTROL, size, 0);
 	u4n_tx_kick(l);
 
 	u4n_tx_count(l, U4N_TX_FRAMES, 1);

@@ -271,8 +271,7 @@ void u4n_tx_unmap(struct u4n_link *l, u32 index, u32 end)
 }
 
 /**
- * u4n_tx_map - map everything behind the inline part, into the frames after the
- *	head
+ * u4n_tx_map - map everything behind the inline part, into the next frames
  * @l: the link
  * @skb: packet
  * @plan: its plan. @walk goes on to its end.
@@ -284,7 +283,7 @@ int u4n_tx_map(struct u4n_link *l, const struct sk_buff *skb,
 {
 	struct u4n_tx_walk w = plan->walk;
 	unsigned int pos = plan->pos;
-	u32 next = l->tx.head + 1;
+	u32 next = l->tx.head;
 	unsigned int rest, part;
 
 	while (pos < plan->end && u4n_tx_walk(&w)) {
@@ -307,7 +306,7 @@ int u4n_tx_map(struct u4n_link *l, const struct sk_buff *skb,
 	return 0;
 
 unmap:
-	u4n_tx_unmap(l, l->tx.head + 1, next);
+	u4n_tx_unmap(l, l->tx.head, next);
 	u4n_tx_count(l, U4N_TX_DROP_MAP, 1);
 	return -ENOMEM;
 }

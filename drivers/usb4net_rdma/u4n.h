@@ -196,7 +196,6 @@ struct u4n_hs {
 
 #define U4N_CAPS	(U4N_CAP_ROCE | U4N_CAP_CSUM | U4N_CAP_GSO | \
 			 U4N_CAP_NO_ICRC | U4N_CAP_MULTI_PSN | \
-			 U4N_CAP_STEPS | \
 			 (U4N_HAVE_TUNNEL ? U4N_CAP_TUNNEL : 0) | \
 			 (U4N_HAVE_BIG ? U4N_CAP_BIG : 0))
 
@@ -212,7 +211,7 @@ enum u4n_map {
  * @frame: what the ring sees
  * @skb: packet that ends with this frame, or NULL
  * @bytes: its length if the stack's bulk queue accounts for it, else 0
- * @frames: number of frames that this one begins a packet of, or 1: CONTROL
+ * @frames: number of frames that this one is the first of, a packet's or 1: CONTROL
  * @packed: there are %U4N_MAP_COPY pieces in that packet
  * @map: the piece of a packet that begins with this BODY frame, and takes as many as
  *	it needs
@@ -370,6 +369,18 @@ struct u4n_rx_buf {
 };
 
 /**
+ * struct u4n_rx_piece - neighbours in memory, which BODY frames were received into
+ * @buf: the first one. Of its page, one reference belongs to the piece.
+ * @size: bytes
+ * @buffers: number of the buffers
+ */
+struct u4n_rx_piece {
+	struct u4n_rx_buf buf;
+	unsigned int size;
+	unsigned int buffers;
+};
+
+/**
  * struct u4n_rx_frame - a descriptor of the receive ring
  * @frame: what the ring sees
  * @buf: its buffer
@@ -416,13 +427,11 @@ enum u4n_rx_counter {
  * @credit: what we let the peer send
  * @tx_limit: what the peer lets us send
  * @seq: next packet expected
- * @skb: packet whose BODY frames have not all come, or came late
- * @type: its &enum u4n_head_type
- * @meta: its metadata
- * @late: they do not come at once: it waits for the next frame's number
- * @bodies: BODY frames to come
- * @left: bytes to come
- * @tags: tags of these frames
+ * @pieces: what has come of a packet, in its BODY frames
+ * @num_pieces: their number
+ * @bodies: that of the frames
+ * @len: bytes
+ * @bad: something of the packet is missing or wrong, its HEAD is waited for
  * @last: time of the last HEAD or CONTROL frame, jiffies
  * @deaf: keepalives in a row that said that the peer does not hear us
  * @peer_mtu: MTU in the last keepalive
@@ -454,13 +463,11 @@ struct u4n_rx {
 	struct u4n_credit_rx credit;
 	u32 tx_limit;
 	u32 seq;
-	struct sk_buff *skb;
-	u8 type;
-	struct u4n_meta meta;
-	bool late;
-	u8 bodies;
-	u32 left;
-	struct u4n_body_tags tags;
+	struct u4n_rx_piece pieces[U4N_MAX_BODIES];
+	unsigned int num_pieces;
+	unsigned int bodies;
+	u32 len;
+	bool bad;
 	unsigned long last;
 	unsigned int deaf;
 	u32 peer_mtu;

@@ -15,8 +15,8 @@ local drops = {
 	"unplugged", "rx_disabled", "overflow", "pdf", "dma", "fault",
 }
 local pdfs = {
-	[2] = "HEAD_MORE", [3] = "HEAD_LAST", [4] = "BODY_MORE",
-	[5] = "BODY_LAST", [6] = "CONTROL", [15] = "BODY_ODD",
+	[2] = "HEAD_END", [3] = "HEAD_ONLY", [4] = "BODY_EVEN", [5] = "BODY_ODD",
+	[6] = "CONTROL",
 }
 local types = {
 	[1] = "ETH", [2] = "ROCE", [16] = "CREDIT", [17] = "PROBE",
@@ -40,8 +40,7 @@ local control_types = {
 	[6] = "XDomain request", [7] = "XDomain response", [8] = "mode change",
 	[10] = "ICM event", [11] = "ICM request", [12] = "ICM response",
 }
-local SOF, HEAD_MORE, HEAD_LAST = 1, 2, 3
-local BODY_MORE, BODY_LAST, CONTROL, BODY_ODD = 4, 5, 6, 15
+local SOF, HEAD_END, HEAD_ONLY, BODY_EVEN, BODY_ODD, CONTROL = 1, 2, 3, 4, 5, 6
 local HEAD_LEN, CTL_LEN = 48, 24
 local ROCE, NO_ICRC, TRAILER_MAX = 2, 0x80, 7
 local SERVICE = "ce9f25d8-fb8a-4afb-8bea-0456e9da5722"
@@ -154,22 +153,7 @@ local function head_ok(tvb)
 end
 
 local function is_body(eof)
-	return eof == BODY_MORE or eof == BODY_LAST or eof == BODY_ODD
-end
-
--- Start tags: BODY frames may have one that changes with the packet's number.
-local function sof_ok(sof, eof)
-	return sof == SOF or (is_body(eof) and sof > CONTROL and sof < BODY_ODD)
-end
-
--- The packet's tag, and no two end tags in a row that are the same, once there are odd
--- ones: with start tags that change.
-local function is_of(s, sof, eof)
-	if sof ~= SOF and sof ~= CONTROL + s.seq % 9 then
-		return false
-	end
-	return s.seq % 9 == 0 or sof == SOF or eof == BODY_LAST or
-		eof == (s.frames % 2 == 1 and BODY_MORE or BODY_ODD)
+	return eof == BODY_EVEN or eof == BODY_ODD
 end
 
 -- Frames that "sent" counts and that have not been seen here.
@@ -187,52 +171,46 @@ local function count_lost(s, tvb)
 	return gap
 end
 
-local function packet_end(s, result)
-	result.packet, result.frames = s.packet, s.frames
-	result.roce, result.flags = s.roce, s.flags
-	s.packet = nil
+local function forget(s)
+	s.bodies, s.n, s.bad = ByteArray.new(), 0, false
 end
 
--- First pass: what this frame does to its stream.
-local function track(s, tvb, sof, eof, number)
+-- First pass: what this frame does to its stream. BODY frames wait for their HEAD.
+local function track(s, tvb, eof, number)
 	local result = { lost = 0 }
 
 	done[number] = result
-	if eof == HEAD_MORE or eof == HEAD_LAST or eof == CONTROL then
+	if not s.bodies then
+		forget(s)
+	end
+	if not is_body(eof) then
 		result.lost = count_lost(s, tvb)
-		if s.packet and eof ~= CONTROL then
-			result.broken = true
-			s.packet = nil
-		end
 	end
 	s.seen = s.seen and s.seen + 1
-	if eof == HEAD_MORE or eof == HEAD_LAST then
-		s.packet = tvb(HEAD_LEN):bytes()
-		s.want = tvb(16, 4):le_uint()
-		s.seq = tvb(12, 4):le_uint()
-		s.frames = 1
-		s.roce = tvb(0, 1):uint() == ROCE
-		s.flags = tvb(1, 1):uint()
-		if eof == HEAD_LAST then
-			packet_end(s, result)
+	if is_body(eof) then
+		s.bad = s.bad or eof ~= (s.n % 2 == 0 and BODY_EVEN or BODY_ODD)
+		result.broken = s.bad
+		s.bodies:append(tvb:bytes())
+		s.n = s.n + 1
+		return
+	end
+	if eof == HEAD_ONLY or (eof == HEAD_END and not s.bad and result.lost == 0 and
+	   s.n == tvb(22, 1):uint()) then
+		local p = tvb(HEAD_LEN):bytes()
+
+		if eof == HEAD_END then
+			p:append(s.bodies)
 		end
-	elseif is_body(eof) then
-		if not s.packet or not is_of(s, sof, eof) then
-			result.broken = true
-			s.packet = nil
-			return
-		end
-		s.packet:append(tvb:bytes())
-		s.frames = s.frames + 1
-		if eof == BODY_LAST then
-			if s.packet:len() == s.want then
-				packet_end(s, result)
-			else
-				result.broken = true
-				s.packet = nil
-			end
+		if p:len() == tvb(16, 4):le_uint() then
+			result.packet = p
+			result.frames = eof == HEAD_END and s.n + 1 or 1
+			result.roce = tvb(0, 1):uint() == ROCE
+			result.flags = tvb(1, 1):uint()
 		end
 	end
+	result.broken = (eof ~= CONTROL and not result.packet) or
+		(eof ~= HEAD_END and s.n > 0)
+	forget(s)
 end
 
 -- A ROCE packet without ICRC may be short of it, and of the pad before it. With
@@ -319,14 +297,14 @@ local function frame(tvb, pinfo, root, header)
 	local tree, result
 
 	if not pinfo.visited then
-		track(stream_of(header), tvb, header(2, 1):uint(), eof, pinfo.number)
+		track(stream_of(header), tvb, eof, pinfo.number)
 	end
 	result = done[pinfo.number] or { lost = 0 }
 	info(pinfo, tvb, eof)
 	tree = root:add(u4n, tvb())
 	tree:append_text(", " .. pdfs[eof])
 	tree:add(f.pdf, eof):set_generated()
-	if eof == HEAD_MORE or eof == HEAD_LAST then
+	if eof == HEAD_END or eof == HEAD_ONLY then
 		show_head(tree, tvb)
 	elseif eof == CONTROL then
 		show_control(tree, tvb)
@@ -438,8 +416,8 @@ function emu.dissector(tvb, pinfo, root)
 	end
 	pinfo.cols.info = "Frame, " .. body:len() .. " bytes"
 	kind = tvb(3, 1):uint()
-	if not sof_ok(tvb(2, 1):uint(), kind) or not pdfs[kind] or
-	   (kind <= HEAD_LAST and not head_ok(body)) or
+	if tvb(2, 1):uint() ~= SOF or not pdfs[kind] or
+	   (kind <= HEAD_ONLY and not head_ok(body)) or
 	   (kind == CONTROL and body:len() < CTL_LEN) then
 		Dissector.get("data"):call(body, pinfo, root)
 		return tvb:len()

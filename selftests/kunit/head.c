@@ -161,7 +161,7 @@ static const struct change changes[] = {
 
 static enum u4n_pdf pdf_of(const struct u4n_head *head)
 {
-	return head->bodies ? U4N_PDF_HEAD_MORE : U4N_PDF_HEAD_LAST;
+	return head->bodies ? U4N_PDF_HEAD_END : U4N_PDF_HEAD_ONLY;
 }
 
 static u8 *build(struct kunit *test, const struct u4n_head *head,
@@ -230,7 +230,7 @@ static void too_short(struct kunit *test)
 	for (n = 0; n < size; n++) {
 		u8 *cut = exactly(test, buf, n);
 
-		KUNIT_EXPECT_EQ(test, u4n_head_parse(cut, n, U4N_PDF_HEAD_LAST,
+		KUNIT_EXPECT_EQ(test, u4n_head_parse(cut, n, U4N_PDF_HEAD_ONLY,
 						     ALL_CAPS, &h),
 				n < U4N_HEAD_SIZE ? U4N_DROP_SHORT :
 						    U4N_DROP_LENGTH);
@@ -285,14 +285,14 @@ static void big_packets(struct kunit *test)
 	b.bodies = U4N_MAX_BODIES;
 	b.len = U4N_MAX_BIG_PACKET;
 	buf = build(test, &b, &size);
-	KUNIT_EXPECT_EQ(test, u4n_head_parse(buf, size, U4N_PDF_HEAD_MORE,
+	KUNIT_EXPECT_EQ(test, u4n_head_parse(buf, size, U4N_PDF_HEAD_END,
 					     ALL_CAPS, &h), U4N_DROP_NONE);
-	KUNIT_EXPECT_EQ(test, u4n_head_parse(buf, size, U4N_PDF_HEAD_MORE,
+	KUNIT_EXPECT_EQ(test, u4n_head_parse(buf, size, U4N_PDF_HEAD_END,
 					     ALL_CAPS & ~U4N_CAP_BIG, &h),
 			U4N_DROP_LENGTH);
 	b.len++;
 	buf = build(test, &b, &size);
-	KUNIT_EXPECT_EQ(test, u4n_head_parse(buf, size, U4N_PDF_HEAD_MORE,
+	KUNIT_EXPECT_EQ(test, u4n_head_parse(buf, size, U4N_PDF_HEAD_END,
 					     ALL_CAPS, &h), U4N_DROP_LENGTH);
 }
 
@@ -306,7 +306,7 @@ static bool sound(const struct u4n_head *h, unsigned int size, enum u4n_pdf pdf)
 	    h->len < h->inl || h->len > U4N_MAX_BIG_PACKET ||
 	    m->npsn > U4N_MAX_NPSN)
 		return false;
-	if (pdf == U4N_PDF_HEAD_LAST ? h->bodies || rest :
+	if (pdf == U4N_PDF_HEAD_ONLY ? h->bodies || rest :
 	    !h->bodies || h->bodies > U4N_MAX_BODIES || rest < h->bodies ||
 	    rest > h->bodies * U4N_FRAME_SIZE)
 		return false;
@@ -339,7 +339,7 @@ static void random_changes(struct kunit *test)
 				buf[prandom_u32_state(&rnd) % sizeof(saved)] =
 					prandom_u32_state(&rnd);
 			pdf = prandom_u32_state(&rnd) % 8 ?
-				pdf_of(&bases[base]) : U4N_PDF_HEAD_MORE;
+				pdf_of(&bases[base]) : U4N_PDF_HEAD_END;
 			why = u4n_head_parse(buf, size, pdf, ALL_CAPS, &h);
 			if (why)
 				continue;

@@ -10,7 +10,7 @@
 #define HOSTILE_MAX_GIDS	64
 #define HOSTILE_CREDIT		17	/* kept for control frames */
 
-enum { HOSTILE_MORE = 2, HOSTILE_LAST, HOSTILE_BODY_MORE, HOSTILE_BODY_LAST, HOSTILE_CONTROL };
+enum { HOSTILE_END = 2, HOSTILE_ONLY, HOSTILE_EVEN, HOSTILE_ODD, HOSTILE_CONTROL };
 
 struct hostile_field {
 	u8 offset;
@@ -122,7 +122,7 @@ static void hostile_tags(struct emu_hostile *h, u32 *eof, u32 *flags)
 		*flags = DESC_OVERRUN;
 		break;
 	default:
-		*eof = HOSTILE_MORE + hostile_below(h, 5);
+		*eof = HOSTILE_END + hostile_below(h, 5);
 	}
 }
 
@@ -255,7 +255,7 @@ static void hostile_split(struct emu_hostile *h, struct hostile_packet *p)
 static void hostile_body(struct emu_hostile *h, const struct hostile_packet *p, u32 i, u32 *at,
 			 bool forge)
 {
-	u32 eof = i + 1 < p->bodies ? HOSTILE_BODY_MORE : HOSTILE_BODY_LAST;
+	u32 eof = i % 2 ? HOSTILE_ODD : HOSTILE_EVEN;
 	u32 len = p->size[i], tags = 0;
 
 	memcpy(h->frame, h->packet + *at, len);
@@ -326,17 +326,17 @@ void hostile_send(struct emu_hostile *h, struct hostile_packet *p)
 		return;
 	if (forge && which == 2 && p->bodies)
 		bad = hostile_below(h, p->bodies);
-	hostile_head(h, p);
-	eof = p->bodies ? HOSTILE_MORE : HOSTILE_LAST;
-	len = HOSTILE_HEAD + p->inl;
-	if (forge && (which < 2 || (which == 2 && !p->bodies)))
-		len = hostile_forge_head(h, p, &eof, &tags);
 	h->count[HOSTILE_N_PACKETS]++;
 	before = h->count[HOSTILE_N_FRAMES];
-	hostile_frame(h, eof, len, tags);
 	at = p->inl;
 	for (i = 0; i < p->bodies; i++)
 		hostile_body(h, p, i, &at, i == bad);
+	hostile_head(h, p);
+	eof = p->bodies ? HOSTILE_END : HOSTILE_ONLY;
+	len = HOSTILE_HEAD + p->inl;
+	if (forge && (which < 2 || (which == 2 && !p->bodies)))
+		len = hostile_forge_head(h, p, &eof, &tags);
+	hostile_frame(h, eof, len, tags);
 	/* of a packet that is forged all of them */
 	if (forge)
 		h->count[HOSTILE_N_FRAMES_FORGED] += h->count[HOSTILE_N_FRAMES] - before;

@@ -42,7 +42,7 @@ static const u32 hostile_block[] = {
 	0x75736234, 0x72646d61, 'D' << 24 | 20, 18,	/* usb4rdma */
 	0xd7270073, 0x4d4709d5, 0x3f8f8a36, 0x752d4a7b,
 	0x70727463, 0x69640000, 'v' << 24 | 1, 1,	/* prtcid */
-	0x70727463, 0x76657273, 'v' << 24 | 1, 1,	/* prtcvers */
+	0x70727463, 0x76657273, 'v' << 24 | 1, 2,	/* prtcvers */
 	0x70727463, 0x72657673, 'v' << 24 | 1, 1,	/* prtcrevs */
 	0x70727463, 0x73746e73, 'v' << 24 | 1, 0x3f,	/* prtcstns */
 };
@@ -185,7 +185,7 @@ static void hostile_fill(struct emu_hostile *h, u32 *dw, u32 type, u32 id, u32 s
 	dw[17] = status;
 	dw[18] = h->cookie;
 	dw[19] = h->host_cookie;
-	dw[20] = 1 << 16 | 1;
+	dw[20] = 2 << 16 | 2;
 	dw[21] = HOSTILE_HOPID;
 	dw[22] = HOSTILE_WINDOW;
 	dw[23] = 65520;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The driver's parsers of frames, in the order in which rx.c calls them: link headers,
- * CONTROL messages, BODY frames, credits, and the headers that metadata speaks of.
+ * The driver's parsers of frames, in the order in which rx.c calls them: BODY frames,
+ * link headers, CONTROL messages, credits, and the headers that metadata speaks of.
  * Each frame and each packet is in memory of its exact size, for ASan to see what is
  * read or written beyond.
  *
- * Input: u8 the capabilities announced (bit 7: STEPS), then records: u8 tag (7:
- * BODY_ODD) and flags, u16 length, the frame. With a flag, what ends a session is put
- * right first, or the lengths are.
+ * Input: u8 the capabilities announced, then records: u8 tag and flags, u16 length, the
+ * frame. With a flag, what ends a session is put right first, or the lengths are.
  */
 #include "../../../../drivers/usb4net_rdma/proto.h"
 #include "../../../../drivers/usb4net_rdma/credit.h"
@@ -23,20 +22,19 @@ struct session {
 	struct u4n_credit_tx tx;
 	u32 limit;
 	bool broken;
-	u8 *packet;		/* whose BODY frames are awaited */
-	u32 len;
+	u8 *body;		/* what BODY frames have brought, whose HEAD is awaited */
 	u32 got;
 	u32 bodies;
-	struct u4n_body_tags tags;
-	struct u4n_meta meta;
-	u8 type;
+	bool bad;
 };
 
-static void session_abort(struct session *s)
+static void session_forget(struct session *s)
 {
-	free(s->packet);
-	s->packet = NULL;
+	free(s->body);
+	s->body = NULL;
+	s->got = 0;
 	s->bodies = 0;
+	s->bad = false;
 }
 
 /* As u4n_rx_credit(), and u4n_tx_poll() behind it */
@@ -52,6 +50,7 @@ static bool session_credit(struct session *s, u16 gen, u32 sent, u32 limit)
 		return false;
 	}
 	fuzz_check(lost <= FUZZ_WINDOW + (int)U4N_WINDOW_SLACK);
+	s->bad |= lost;
 	s->limit = limit;
 	if (!u4n_credit_tx_update(&s->tx, limit))
 		s->broken = true;
@@ -60,66 +59,63 @@ static bool session_credit(struct session *s, u16 gen, u32 sent, u32 limit)
 }
 
 /* A packet is complete: what the stack is told of it must be within it. */
-static void session_deliver(struct session *s)
+static void session_deliver(const struct u4n_head *head, const u8 *packet, u32 len)
 {
-	const struct u4n_meta *m = &s->meta;
+	const struct u4n_meta *m = &head->meta;
 	u8 *headers;
 
-	fuzz_check(s->got == s->len && s->len >= ETH_HLEN && s->len <= U4N_MAX_BIG_PACKET);
-	if (s->type == U4N_HEAD_ROCE)
+	fuzz_check(len == head->len && len >= ETH_HLEN && len <= U4N_MAX_BIG_PACKET);
+	if (head->type == U4N_HEAD_ROCE)
 		fuzz_check(m->npsn <= U4N_MAX_NPSN && m->npsn != 1 && !m->gso_type);
-	if (s->type == U4N_HEAD_ETH && m->flags & U4N_META_NEEDS_CSUM)
-		fuzz_check(m->csum_start + m->csum_offset + 2U <= s->len);
-	if (s->type == U4N_HEAD_ETH && m->gso_type) {
-		fuzz_check(m->gso_size && m->gso_hdr_len < s->len);
+	if (head->type == U4N_HEAD_ETH && m->flags & U4N_META_NEEDS_CSUM)
+		fuzz_check(m->csum_start + m->csum_offset + 2U <= len);
+	if (head->type == U4N_HEAD_ETH && m->gso_type) {
+		fuzz_check(m->gso_size && m->gso_hdr_len < len);
 		headers = malloc(m->gso_hdr_len);
 		fuzz_check(headers);
-		memcpy(headers, s->packet, m->gso_hdr_len);
+		memcpy(headers, packet, m->gso_hdr_len);
 		u4n_headers_match(headers, m);
 		free(headers);
 	}
-	session_abort(s);
 }
 
 static void session_head(struct session *s, const u8 *frame, u32 size, enum u4n_pdf pdf)
 {
 	struct u4n_head head;
 	enum u4n_drop why;
+	u8 *packet;
 
-	session_abort(s);
 	why = u4n_head_parse(frame, size, pdf, s->caps, &head);
 	fuzz_check(why < U4N_NUM_DROPS);
 	if (why == U4N_DROP_SHORT || !session_credit(s, head.gen, head.sent, head.limit) || why)
 		return;
 	fuzz_check(head.bodies <= U4N_MAX_BODIES);
-	s->packet = malloc(head.len);
-	fuzz_check(s->packet);
-	s->len = head.len;
-	s->got = head.inl;
-	s->bodies = head.bodies;
-	s->tags = u4n_body_tags(head.seq, s->caps);
-	s->meta = head.meta;
-	s->type = head.type;
-	memcpy(s->packet, frame + U4N_HEAD_SIZE, head.inl);
-	if (pdf == U4N_PDF_HEAD_LAST)
-		session_deliver(s);
-	else
-		fuzz_check(s->bodies);
+	fuzz_check(!head.bodies == (pdf == U4N_PDF_HEAD_ONLY));
+	if (head.bodies && (s->bad || head.bodies != s->bodies || head.len - head.inl != s->got))
+		return;
+	packet = malloc(head.len);
+	fuzz_check(packet);
+	memcpy(packet, frame + U4N_HEAD_SIZE, head.inl);
+	if (head.bodies)
+		memcpy(packet + head.inl, s->body, s->got);
+	session_deliver(&head, packet, head.inl + (head.bodies ? s->got : 0));
+	free(packet);
 }
 
-static void session_body(struct session *s, const u8 *frame, u32 size, u8 eof)
+static void session_body(struct session *s, const u8 *frame, u32 size, enum u4n_pdf pdf)
 {
-	if (!s->bodies)
+	if (s->bad)
 		return;
-	if (u4n_body_check(eof, s->tags.more, size, s->bodies, s->len - s->got)) {
-		session_abort(s);
+	if (s->bodies == U4N_MAX_BODIES || pdf != u4n_body_eof(s->bodies)) {
+		session_forget(s);
+		s->bad = true;
 		return;
 	}
-	memcpy(s->packet + s->got, frame, size);
+	s->body = realloc(s->body, s->got + size);
+	fuzz_check(s->body);
+	memcpy(s->body + s->got, frame, size);
 	s->got += size;
-	s->tags.more ^= s->tags.turn;
-	if (!--s->bodies)
-		session_deliver(s);
+	s->bodies++;
 }
 
 static void session_control(struct session *s, const u8 *frame, u32 size)
@@ -128,7 +124,6 @@ static void session_control(struct session *s, const u8 *frame, u32 size)
 	struct u4n_ctl ctl;
 	enum u4n_drop why;
 
-	session_abort(s);
 	why = u4n_ctl_parse(frame, size, &ctl);
 	fuzz_check(why < U4N_NUM_DROPS);
 	if (why == U4N_DROP_SHORT || !session_credit(s, ctl.gen, ctl.sent, ctl.limit) || why)
@@ -164,9 +159,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 
 	if (!len)
 		return 0;
-	s.caps = data[0] & ~BIT(7);
-	if (data[0] & BIT(7))
-		s.caps |= U4N_CAP_STEPS;
+	s.caps = data[0];
 	u4n_credit_rx_init(&s.rx, FUZZ_WINDOW);
 	u4n_credit_tx_init(&s.tx, FUZZ_WINDOW);
 	s.limit = FUZZ_WINDOW;
@@ -181,24 +174,23 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 		memcpy(frame, data, size);
 		put_right(&s, frame, size, flags);
 		switch (flags & 7) {
-		case U4N_PDF_HEAD_MORE:
-		case U4N_PDF_HEAD_LAST:
+		case U4N_PDF_HEAD_END:
+		case U4N_PDF_HEAD_ONLY:
 			session_head(&s, frame, size, flags & 7);
+			session_forget(&s);
 			break;
-		case U4N_PDF_BODY_MORE:
-		case U4N_PDF_BODY_LAST:
+		case U4N_PDF_BODY_EVEN:
+		case U4N_PDF_BODY_ODD:
 			session_body(&s, frame, size, flags & 7);
-			break;
-		case 7:
-			session_body(&s, frame, size, U4N_PDF_BODY_ODD);
 			break;
 		case U4N_PDF_CONTROL:
 			session_control(&s, frame, size);
+			session_forget(&s);
 		}
 		s.rx.seen++;
 		u4n_credit_rx_publish(&s.rx);
 		free(frame);
 	}
-	session_abort(&s);
+	session_forget(&s);
 	return 0;
 }
