@@ -431,7 +431,7 @@ def last_packet(a, b):
 def middle_packet(a, b):
     """What is lost with something behind it is asked for at once: the peer says so,
     or what is read has a gap"""
-    large = 2
+    large = 4   # tag of a BODY frame
     connected(a, b, timeout=18, mtu=e.IBV_MTU_4096)
     data = os.urandom(BUF)
     a.mr.write(data, BUF)
