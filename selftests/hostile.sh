@@ -408,6 +408,13 @@ enough()
 
 # --- memory -------------------------------------------------------------------
 
+# Bytes in use, by where they were allocated, if the kernel tells
+allocations()
+{
+	[ ! -e /proc/allocinfo ] ||
+		awk '$1 ~ /^[0-9]+$/ { print $1, $3, $NF }' /proc/allocinfo
+}
+
 # All of it is unloaded, and the memory is there again.
 no_leak()
 {
@@ -417,9 +424,23 @@ no_leak()
 	unplug_all_cables
 	unload_all || return
 	after=$(used_kb)
-	echo "used: $before kB before, $after kB after"
+	{ echo "used: $before kB before, $after kB after"; grew; } |
+		tee /tmp/memory
 	# The debug kernel keeps notes of its own, and bed/leaks knows each allocation.
 	[ "$KERNEL" = debug ] || [ $((after - before)) -le 4096 ]
+}
+
+# Where more is in use than in the beginning
+grew()
+{
+	allocations | awk '
+		FNR == NR { was[$2 " " $3] += $1; next }
+		{ now[$2 " " $3] += $1 }
+		END {
+			for (at in now)
+				if (now[at] - was[at] >= 65536)
+					print int((now[at] - was[at]) / 1024), "kB more:", at
+		}' /tmp/allocations - | sort -rn
 }
 
 unload_all()
@@ -433,7 +454,8 @@ warm_up()
 {
 	load_ours && taint=$(cat /proc/sys/kernel/tainted) &&
 		plug_hostile && rdma_serve && batch 8 1 $packets 4 && rdma_stop &&
-		honest && unload_all && before=$(used_kb) && load_ours
+		honest && unload_all && before=$(used_kb) &&
+		allocations > /tmp/allocations && load_ours
 }
 
 ktap_print_header
@@ -467,4 +489,5 @@ check "lists of GIDs without end: few are taken" lists
 check "no credits: a killed program goes" stingy
 check "enough" enough
 check "memory is free again" no_leak
+msg "$(cat /tmp/memory 2> /dev/null)"
 ktap_finished
