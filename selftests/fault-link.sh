@@ -55,8 +55,8 @@ silence()
 	local side
 
 	counters a > /tmp/a && counters b > /tmp/b && emu fault off &&
-		fault drop && within $dead_limit patiently 10000 no_carriers ||
-		return
+		fault drop && fault xd-drop &&
+		within $dead_limit patiently 10000 no_carriers || return
 	for side in a b; do
 		changes /tmp/$side $side end_rx_dead | grep -qx end_rx_dead=1 ||
 			fail "$side does not say why" || return

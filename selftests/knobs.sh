@@ -64,7 +64,7 @@ attributes()
 	is dev_port "$(on "$side" cat \
 		"/sys/class/net/$(dev_of "$side")/dev_port")" 1 &&
 	is state "$(attr "$side" state)" up &&
-	is protocol_version "$(attr "$side" protocol_version)" 1
+	is protocol_version "$(attr "$side" protocol_version)" 2
 }
 
 # Nobody sees more here than on the thunderbolt bus, and nobody writes.
