@@ -101,7 +101,7 @@ static void bodies_tags(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, u4n_is_body(eof));
 		KUNIT_EXPECT_TRUE(test, U4N_EOF_MASK & BIT(eof));
 		KUNIT_EXPECT_EQ(test, u4n_body_eof(n + 1), eof ^ U4N_BODY_TURN);
-		KUNIT_EXPECT_NE(test, u4n_body_eof(n + 1), eof);
+		KUNIT_EXPECT_FALSE(test, u4n_body_eof(n + 1) == eof);
 	}
 	KUNIT_EXPECT_EQ(test, u4n_body_eof(0), U4N_PDF_BODY_EVEN);
 	for (eof = 0; eof < 16; eof++)
