@@ -311,7 +311,7 @@ bool u4n_rx_credit(struct u4n_link *l, u16 gen, u32 sent, u32 limit)
 static enum u4n_drop u4n_rx_head(struct u4n_link *l, enum u4n_pdf pdf,
 				 struct u4n_rx_frame *rf, unsigned int size)
 {
-	struct u4n_rx_buf old = rf->buf;
+	const struct u4n_rx_buf old = rf->buf;
 	const void *buf = u4n_rx_data(rf);
 	struct u4n_head head;
 	struct sk_buff *skb;

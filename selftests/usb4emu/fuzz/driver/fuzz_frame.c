@@ -146,8 +146,12 @@ static void put_right(struct session *s, u8 *frame, u32 size, u8 flags)
 		wire->reserved2 = 0;
 		wire->reserved3 = 0;
 		wire->inl = cpu_to_le16(size - sizeof(*wire));
-		if (!wire->bodies)
+		if ((flags & 7) == U4N_PDF_HEAD_END) {
+			wire->bodies = s->bodies;
+			wire->len = cpu_to_le32(size - sizeof(*wire) + s->got);
+		} else if (!wire->bodies) {
 			wire->len = cpu_to_le32(size - sizeof(*wire));
+		}
 	}
 }
 
